@@ -1,0 +1,17 @@
+"""Sentence pairs, the words and pieces that they are cut into, and the ids that a model trains on."""
+
+from .synthetic import copy_task, reverse_task
+from .tokenizer import piece_spans, readable_tokens, train_tokenizer
+from .translation import load_pairs, tokenize_pairs
+from .words import split_words
+
+__all__ = [
+    "copy_task",
+    "load_pairs",
+    "piece_spans",
+    "readable_tokens",
+    "reverse_task",
+    "split_words",
+    "tokenize_pairs",
+    "train_tokenizer",
+]

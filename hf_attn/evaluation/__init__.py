@@ -1,0 +1,27 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""Measure translations, language models and alignments, with no network.
+
+Papers: BLEU, Papineni et al. 2002; chrF, Popović 2015; comparable BLEU, Post 2018 (arXiv 1804.08771);
+alignment error rate, Och and Ney 2003, section 6.
+Read next: `from_scratch.py` for the formulas, `translation.py` for the scores that can be published.
+"""
+
+from .alignment import alignment_error_rate, alignment_scores, diagonal_links, links_from_weights
+from .likelihood import corpus_perplexity, sequence_log_probs
+from .loading import METRICS, load_metric, metric_path
+from .translation import bleu_scores, chrf_scores, evaluate_translations
+
+__all__ = [
+    "METRICS",
+    "alignment_error_rate",
+    "alignment_scores",
+    "bleu_scores",
+    "chrf_scores",
+    "corpus_perplexity",
+    "diagonal_links",
+    "evaluate_translations",
+    "links_from_weights",
+    "load_metric",
+    "metric_path",
+    "sequence_log_probs",
+]

@@ -1,0 +1,196 @@
+"""Call `generate` so that what a sentence becomes does not depend on the sentences beside it.
+
+Two things in a batch would otherwise be shared: the longest allowed output and the random numbers. `LengthLimits`
+gives every sentence its own limit. `GumbelNoise` samples with one generator per sentence: with e_i drawn from an
+exponential distribution, argmax_i (log p_i - log e_i) is distributed as p (the Gumbel-max trick), so greedy search on
+noisy scores is exact sampling.
+"""
+
+import copy
+import math
+import zlib
+from dataclasses import dataclass
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+from transformers import (
+    LogitsProcessor,
+    LogitsProcessorList,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteria,
+    StoppingCriteriaList,
+)
+
+from .loading import decoder_position_limit
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How to choose the output: the options of `Translator.__call__`, checked."""
+
+    num_beams: int
+    num_return_sequences: int
+    max_new_tokens: int | None
+    length_penalty: float
+    do_sample: bool
+    seed: int | None
+
+    def __post_init__(self):
+        for name in ("num_beams", "num_return_sequences", "max_new_tokens"):
+            value = getattr(self, name)
+            if value is None and name == "max_new_tokens":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
+        if not math.isfinite(self.length_penalty):
+            raise ValueError(f"length_penalty is {self.length_penalty}; it must be a finite number")
+        if self.do_sample and self.num_beams > 1:
+            raise ValueError(f"num_beams is {self.num_beams} with do_sample=True; sampling needs num_beams=1")
+        if self.seed is not None and not self.do_sample:
+            raise ValueError(f"seed is {self.seed} with do_sample=False; only sampling uses a seed")
+        if not self.do_sample and self.num_return_sequences > self.num_beams:
+            raise ValueError(
+                f"num_return_sequences is {self.num_return_sequences} with num_beams={self.num_beams}; "
+                "it can be at most num_beams, or use do_sample=True"
+            )
+
+    def length_limit(self, source_len: int, position_limit: int) -> int:
+        """Give the longest output, in pieces, for a source of `source_len` pieces."""
+        wanted = 2 * source_len + 20 if self.max_new_tokens is None else self.max_new_tokens
+        return min(wanted, position_limit)
+
+
+class LengthLimits(StoppingCriteria):
+    """Stop each sentence at its own number of pieces.
+
+    Args:
+        limits: one number for each sentence of the batch; every sentence may have several rows (beams).
+    """
+
+    def __init__(self, limits: list[int]):
+        self.limits = torch.tensor(limits)
+
+    def __call__(self, input_ids: torch.LongTensor, scores: object, **kwargs: object) -> torch.BoolTensor:
+        limits = self.limits.to(input_ids.device).repeat_interleave(input_ids.shape[0] // len(self.limits))
+        return input_ids.shape[1] - 1 >= limits  # type: ignore[return-value]  # the start piece does not count
+
+
+class GumbelNoise(LogitsProcessor):
+    """Add noise to the scores so that their maximum is a sample.
+
+    Args:
+        seeds: one number for each row.
+    """
+
+    def __init__(self, seeds: list[int]):
+        self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        rows = [torch.empty(scores.shape[-1]).exponential_(generator=generator) for generator in self.generators]
+        return scores - torch.stack(rows).to(scores.device).log()  # type: ignore[return-value]
+
+
+def decode_batch(
+    model: PreTrainedModel,
+    decoding: Decoding,
+    sources: list[tuple[str, list[int]]],
+    stop: set[int],
+    pad_id: int,
+) -> list[list[tuple[list[int], bool]]]:
+    """Let the model choose the outputs of one batch.
+
+    Args:
+        model: an encoder-decoder model.
+        decoding: how to choose.
+        sources: text and pieces of each source.
+        stop: pieces that end an output.
+        pad_id: piece to fill short sources with; it is masked.
+
+    Returns:
+        For each source its outputs, best first: the pieces up to and with the end piece, and whether the output was cut
+        off before one came.
+    """
+    position_limit = decoder_position_limit(model)
+    limits = [decoding.length_limit(len(ids), position_limit) for _, ids in sources]
+    rows = [torch.tensor(ids) for _, ids in sources]
+    repeats = decoding.num_return_sequences if decoding.do_sample else 1
+    input_ids = pad_sequence(rows, batch_first=True, padding_value=pad_id).repeat_interleave(repeats, dim=0)
+    lengths = torch.tensor([len(row) for row in rows]).repeat_interleave(repeats)
+    attention_mask = (torch.arange(input_ids.shape[1]) < lengths[:, None]).long()
+
+    processors = LogitsProcessorList()
+    if decoding.do_sample:
+        seed = int(torch.randint(2**31, ())) if decoding.seed is None else decoding.seed
+        seeds = [zlib.crc32(f"{seed} {number} {text}".encode()) for text, _ in sources for number in range(repeats)]
+        processors.append(GumbelNoise(seeds))
+
+    generation_config = copy.deepcopy(model.generation_config)
+    generation_config.update(
+        num_beams=decoding.num_beams,
+        num_return_sequences=1 if decoding.do_sample else decoding.num_return_sequences,
+        **_length_settings(model, max(limits)),
+        length_penalty=decoding.length_penalty,
+        early_stopping=False,
+        do_sample=False,
+        output_attentions=False,
+        output_scores=False,
+        return_dict_in_generate=False,
+    )
+    model.eval()
+    sequences = model.generate(  # type: ignore[operator]
+        input_ids=input_ids.to(model.device),
+        attention_mask=attention_mask.to(model.device),
+        generation_config=generation_config,
+        logits_processor=processors,
+        stopping_criteria=StoppingCriteriaList([LengthLimits(limits)]),
+    )
+    outputs = [ids[1:] for ids in sequences.tolist()]  # without the start piece
+    count = decoding.num_return_sequences
+    return [
+        [_cut_at_end(ids, stop, limit) for ids in outputs[row * count : (row + 1) * count]]
+        for row, limit in enumerate(limits)
+    ]
+
+
+def _length_settings(model: PreTrainedModel, longest: int) -> dict[str, int]:
+    """Set a common length that no sentence reaches, so that no end piece is forced (Marian's `forced_eos_token_id`).
+
+    `max_new_tokens` is set only where the model's own settings have it: it and `max_length` together raise a warning.
+    """
+    if model.generation_config.max_new_tokens is None:  # type: ignore[union-attr]
+        return {"max_length": longest + 2}
+    return {"max_new_tokens": longest + 1}
+
+
+def _cut_at_end(ids: list[int], stop: set[int], limit: int) -> tuple[list[int], bool]:
+    for position, token in enumerate(ids[:limit]):
+        if token in stop:
+            return ids[: position + 1], False
+    return ids[:limit], True
+
+
+def start_id(model: PreTrainedModel) -> int:
+    """Give the piece that the decoder starts from.
+
+    Raises:
+        ValueError: if the model names none.
+    """
+    for source in (model.generation_config, model.config):
+        for name in ("decoder_start_token_id", "bos_token_id"):
+            if getattr(source, name, None) is not None:
+                return getattr(source, name)
+    raise ValueError("decoder_start_token_id is not set: neither the generation_config nor the config names it")
+
+
+def stop_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    """Give the pieces that end an output."""
+    stop = model.generation_config.eos_token_id  # type: ignore[union-attr]
+    if stop is None:
+        stop = tokenizer.eos_token_id
+    return set(stop) if isinstance(stop, list) else {stop}
+
+
+def special_ids(tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    """Give the pieces that stand for no text ("</s>", "<pad>"); "<unk>" stands for some, and stays visible."""
+    return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}

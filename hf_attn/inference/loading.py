@@ -1,0 +1,107 @@
+"""Open a model and its tokenizers for translation, and say how long a sequence they take."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerBase]
+
+TARGET_TOKENIZER = "target_tokenizer"  # sub-folder with the tokenizer of a separate target vocabulary
+
+
+def load_translator(
+    model: Any,
+    tokenizer: Any,
+    device: str | torch.device | None,
+    dtype: str | torch.dtype | None,
+    trust_remote_code: bool,
+) -> Loaded:
+    """Give the model, ready to run, with its source and target tokenizers; arguments as for `Translator`."""
+    if isinstance(dtype, str):
+        if not isinstance(getattr(torch, dtype, None), torch.dtype):
+            raise ValueError(f"dtype is {dtype!r}; it must name a torch dtype, e.g. 'float32' or 'bfloat16'")
+        dtype = getattr(torch, dtype)
+    if isinstance(model, (str, Path)):
+        network, tokenizers = _load(model, tokenizer, dtype, trust_remote_code)
+        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    elif isinstance(model, PreTrainedModel):
+        if tokenizer is None:
+            raise ValueError("tokenizer is None; a loaded model needs its tokenizer: Translator(model, tokenizer)")
+        network, tokenizers = model, tokenizer
+        _check_config(network.config, type(network).__name__)
+    else:
+        raise ValueError(f"model is {type(model).__name__}; it must be a folder, a Hub id or a loaded model")
+    if not network.can_generate():
+        raise ValueError(f"model is {type(network).__name__}, which has no generating head")
+    if device is not None or dtype is not None:
+        network.to(device=device, dtype=dtype)  # type: ignore[call-overload]
+    source, target = tokenizers if isinstance(tokenizers, tuple) else (tokenizers, tokenizers)
+    return network.eval(), source, target
+
+
+def _load(
+    name: str | Path, tokenizer: Any, dtype: torch.dtype | None, trust_remote_code: bool
+) -> tuple[PreTrainedModel, Any]:
+    folder = Path(name).expanduser()
+    local = folder.is_dir()
+    if local:
+        _check_folder(folder)
+    elif isinstance(name, Path) or folder.is_absolute() or folder.exists() or str(name).startswith((".", "~")):
+        raise ValueError(f"model is {str(name)!r}; there is no such folder")
+    options: dict[str, Any] = {"local_files_only": local, "trust_remote_code": trust_remote_code}
+    address = str(folder) if local else str(name)
+    config = AutoConfig.from_pretrained(address, **options)
+    _check_config(config, address)
+    # Our families return weights under every implementation, transformers' own under eager alone.
+    attention = {} if _is_ours(config) else {"attn_implementation": "eager"}
+    network = AutoModelForSeq2SeqLM.from_pretrained(
+        address, config=config, dtype=dtype or torch.float32, **attention, **options
+    )
+    if tokenizer is not None:
+        return network, tokenizer
+    source = AutoTokenizer.from_pretrained(address, **options)
+    separate = (folder / TARGET_TOKENIZER).is_dir() if local else _has_target_vocabulary(config)
+    if not separate:
+        return network, source
+    return network, (source, AutoTokenizer.from_pretrained(address, subfolder=TARGET_TOKENIZER, **options))
+
+
+def _is_ours(config: PreTrainedConfig) -> bool:
+    return config.model_type.startswith("attn-")
+
+
+def _has_target_vocabulary(config: PreTrainedConfig) -> bool:
+    return _is_ours(config) and config.decoder_vocab_size is not None
+
+
+def _check_folder(folder: Path) -> None:
+    if (folder / "config.json").is_file():
+        return
+    inside = sorted(path.parent.name for path in folder.glob("*/config.json"))
+    hint = f"; a model is in its sub-folder {inside[-1]}" if inside else ""
+    raise ValueError(f"model is {str(folder)!r}; this folder holds no model (there is no config.json){hint}")
+
+
+def _check_config(config: PreTrainedConfig, name: str) -> None:
+    if not getattr(config, "is_encoder_decoder", False):
+        raise ValueError(f"model is {name}, of type {config.model_type!r}; translation needs an encoder-decoder model")
+
+
+def decoder_position_limit(model: PreTrainedModel) -> int:
+    """Give the longest sequence that the model's positions allow; a very large number where there is no limit."""
+    positions = getattr(model.config, "max_position_embeddings", None)
+    return positions if isinstance(positions, int) else 2**31
+
+
+def position_limit(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Give the longest sequence that the model and its tokenizer take, in pieces with "</s>"."""
+    return min(decoder_position_limit(model), int(min(tokenizer.model_max_length, 2**31)))

@@ -1,0 +1,186 @@
+"""What a translation is: its text, its pieces, their log-probabilities, and the attention weights behind them.
+
+`Translation.alignment` turns the weights of pieces into weights of words. With T the matrix that averages the pieces of
+each target word and S the one that adds up the pieces of each source word,
+
+    word_weights = T @ weights @ S        rows of T sum to 1, rows of S sum to 1, so rows of the result sum to 1
+
+Read `words.py` for the grouping and `translator.py` for where translations come from.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+
+from .words import Span, group_pieces
+
+
+@dataclass(frozen=True)
+class Words:
+    """The word-level view of a translation.
+
+    Attributes:
+        source_words: words of the source; special pieces such as "</s>" are words of their own.
+        target_words: words of the target.
+        source_pieces: for each source word the indices of its pieces in `source_tokens`.
+        target_pieces: for each target word the indices of its pieces in `target_tokens`.
+    """
+
+    source_words: list[str]
+    target_words: list[str]
+    source_pieces: list[list[int]]
+    target_pieces: list[list[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """An attention matrix with its labels.
+
+    Attributes:
+        weights: (targets, sources), float32; every row sums to 1.
+        target_words: labels of the rows.
+        source_words: labels of the columns.
+        description: which attention this is, e.g. "cross-attention, layer 3 of 3, mean of 4 heads".
+    """
+
+    weights: torch.Tensor
+    target_words: list[str]
+    source_words: list[str]
+    description: str
+
+
+@dataclass(eq=False)
+class Translation:
+    """One translated (or scored) line.
+
+    Attributes:
+        source: the line as it was given.
+        text: its translation; for a scored target, the target as it was given.
+        source_tokens: readable pieces of the source, "</s>" included.
+        target_tokens: readable pieces of the target, "</s>" included where the model produced it.
+        token_log_probs: log-probability of each target piece given the source and the pieces before it.
+        score: sum of `token_log_probs` / number of target pieces ** length_penalty.
+        truncated: whether the source was cut to what the model takes, or the output stopped at `max_new_tokens`.
+        cross_attentions: (layers, heads, target pieces, source pieces), float32 on CPU; row i is the step that produced
+            target piece i. None where the model has no such attention or it was not asked for.
+        encoder_attentions: (layers, heads, source pieces, source pieces), the same.
+        decoder_attentions: (layers, heads, target pieces, target pieces), the same; the columns are the decoder's
+            inputs: column 0 is the start piece, column i is target piece i - 1.
+        segments: one translation for each line of a source of several lines, else empty.
+        source_spans: for each source piece the (start, end) characters it covers in the NFC form of `source`; None for
+            a special piece.
+        target_spans: for each target piece the characters it covers in the NFC form of `text`, the same.
+    """
+
+    source: str
+    text: str
+    source_tokens: list[str]
+    target_tokens: list[str]
+    token_log_probs: list[float]
+    score: float
+    truncated: bool = False
+    cross_attentions: torch.Tensor | None = field(default=None, repr=False)
+    encoder_attentions: torch.Tensor | None = field(default=None, repr=False)
+    decoder_attentions: torch.Tensor | None = field(default=None, repr=False)
+    segments: list["Translation"] = field(default_factory=list, repr=False)
+    source_spans: list[Span | None] = field(default_factory=list, repr=False)
+    target_spans: list[Span | None] = field(default_factory=list, repr=False)
+
+    def words(self) -> Words:
+        """Group the pieces into words.
+
+        Returns:
+            Both sentences as words, with the pieces that each covers. Joined, the words are the text in NFC without its
+            white space (and with the special pieces).
+
+        Raises:
+            ValueError: if the source has several lines.
+        """
+        self._require_one_line()
+        source_words, source_pieces = group_pieces(self.source, self.source_tokens, self.source_spans)
+        target_words, target_pieces = group_pieces(self.text, self.target_tokens, self.target_spans)
+        return Words(source_words, target_words, source_pieces, target_pieces)
+
+    def alignment(
+        self, layer: int | None = None, heads: int | list[int] | None = None, words: bool = True
+    ) -> Alignment:
+        """Give the cross-attention between target and source as one matrix.
+
+        Args:
+            layer: decoder layer, counted from 0; None is the last.
+            heads: one head or several to average, counted from 0; None averages all.
+            words: merge pieces into words: sum over the pieces of a source word, mean over those of a target word.
+
+        Returns:
+            The weights (targets, sources) with their labels. The description counts layers and heads from 1.
+
+        Raises:
+            ValueError: if there is no cross-attention, no such layer or head, or the source has several lines or none.
+        """
+        self._require_one_line()
+        if not self.target_tokens:
+            raise ValueError("an empty source has no alignment: nothing was translated")
+        if self.cross_attentions is None:
+            raise ValueError(
+                "this translation has no cross-attention: the model has none, or return_attention=False was given"
+            )
+        layers, head_count = self.cross_attentions.shape[:2]
+        layer = layers - 1 if layer is None else _checked_index("layer", layer, layers)
+        chosen = _checked_heads(heads, head_count)
+        weights = self.cross_attentions[layer, chosen].mean(dim=0)  # (targets, sources)
+        description = f"cross-attention, layer {layer + 1} of {layers}, {_describe_heads(chosen, head_count)}"
+        if not words:
+            return Alignment(weights, self.target_tokens, self.source_tokens, description)
+
+        view = self.words()
+        average_targets = torch.zeros(len(view.target_words), weights.shape[0])
+        for word, pieces in enumerate(view.target_pieces):
+            average_targets[word, pieces] = 1 / len(pieces)
+        add_sources = torch.zeros(weights.shape[1], len(view.source_words))
+        for word, pieces in enumerate(view.source_pieces):
+            add_sources[pieces, word] = 1.0
+        add_sources /= add_sources.sum(dim=1, keepdim=True)  # a piece that covers several words is divided among them
+        return Alignment(average_targets @ weights @ add_sources, view.target_words, view.source_words, description)
+
+    def to_dict(self) -> dict:
+        """Give everything but the attention weights and spans as plain values that `json` can write."""
+        return {
+            "source": self.source,
+            "text": self.text,
+            "source_tokens": self.source_tokens,
+            "target_tokens": self.target_tokens,
+            "token_log_probs": self.token_log_probs,
+            "score": self.score,
+            "truncated": self.truncated,
+            "segments": [segment.to_dict() for segment in self.segments],
+        }
+
+    def _require_one_line(self) -> None:
+        if self.segments:
+            raise ValueError(
+                f"this translation has {len(self.segments)} lines: ask each of `.segments` for its words or alignment"
+            )
+
+
+def _checked_index(name: str, index: int, count: int) -> int:
+    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
+        raise ValueError(f"{name} is {index!r}; this translation has {name} 0 to {count - 1}")
+    return index
+
+
+def _checked_heads(heads: int | list[int] | None, count: int) -> list[int]:
+    if heads is None:
+        return list(range(count))
+    if isinstance(heads, (list, tuple)):
+        if not heads:
+            raise ValueError("heads is an empty list; give at least one head, or None for the mean of all")
+        return [_checked_index("heads", head, count) for head in heads]
+    return [_checked_index("heads", heads, count)]
+
+
+def _describe_heads(chosen: list[int], count: int) -> str:
+    if len(chosen) == 1:
+        return f"head {chosen[0] + 1} of {count}"
+    if chosen == list(range(count)):
+        return f"mean of {count} heads"
+    return f"mean of heads {', '.join(str(head + 1) for head in chosen)} of {count}"

@@ -1,0 +1,45 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""Hold what the configurations share: checks that name the value and what is allowed, and the joint vocabulary."""
+
+import copy
+
+
+def check_choice(name: str, value: object, allowed: tuple) -> None:
+    """Raise ValueError unless value is one of the allowed ones."""
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is not allowed; choose one of {', '.join(map(repr, allowed))}")
+
+
+def check_positive(**values: int | None) -> None:
+    """Raise ValueError for the first value that is less than 1; None passes."""
+    for name, value in values.items():
+        if value is not None and value < 1:
+            raise ValueError(f"{name}={value} must be at least 1")
+
+
+def check_probability(**values: float) -> None:
+    """Raise ValueError for the first value outside [0, 1)."""
+    for name, value in values.items():
+        if not 0 <= value < 1:
+            raise ValueError(f"{name}={value} must be at least 0 and less than 1")
+
+
+def check_divisible(name: str, value: int, divisor_name: str, divisor: int) -> None:
+    """Raise ValueError unless value is a multiple of divisor."""
+    if value % divisor:
+        raise ValueError(f"{name}={value} must be a multiple of {divisor_name}={divisor}")
+
+
+class JointVocabulary:
+    """A configuration whose `decoder_vocab_size` is None when source and target share one vocabulary."""
+
+    def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None):
+        """Return the configuration of one side.
+
+        For the decoder the library renames `decoder_<field>` to `<field>`; without this its vocab_size would become None.
+        """
+        if decoder and not encoder and self.decoder_vocab_size is None:
+            joint = copy.copy(self)
+            joint.decoder_vocab_size = joint.vocab_size
+            return super(JointVocabulary, joint).get_text_config(decoder=decoder, encoder=encoder)
+        return super().get_text_config(decoder=decoder, encoder=encoder)

@@ -1,0 +1,145 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""Configure the recurrent encoder-decoder, without attention or with Bahdanau's or Luong's (modeling_attn_rnn.py)."""
+
+from huggingface_hub.dataclasses import strict
+from transformers import PreTrainedConfig
+
+from .checks import JointVocabulary, check_choice, check_positive, check_probability
+
+RNN_TYPES = ("rnn", "gru", "lstm")
+ATTENTION_TYPES = ("none", "bahdanau", "luong")
+SCORE_FUNCTIONS = ("additive", "dot", "general", "concat", "scaled_dot")
+CONTEXT_FEEDING = ("every_step", "initial")
+
+
+@strict
+class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
+    """Configuration of `AttnRnnModel`.
+
+    Args:
+        vocab_size: Size of the source vocabulary, and of the target's if joint.
+        decoder_vocab_size: Size of a separate target vocabulary; None for a joint one.
+        hidden_size: Width of the decoder's states, and of each direction of the encoder's.
+        embedding_size: Width of the embeddings; None for hidden_size.
+        encoder_layers: Number of encoder layers.
+        decoder_layers: Number of decoder layers.
+        num_attention_heads: Always 1: recurrent attention has one query a step.
+        rnn_type: "rnn" (tanh), "gru" or "lstm".
+        bidirectional: Whether the encoder reads the source in both directions; its states are then 2 * hidden_size wide.
+        reverse_source: Whether a one-directional encoder reads the source from its end (Sutskever 2014, section 3.3).
+        attention_type: "none", "bahdanau" (before the RNN step) or "luong" (after it).
+        score_function: "additive", "dot", "general", "concat" or "scaled_dot"; None for additive with Bahdanau, general with Luong.
+        attention_size: Width inside the additive and concat scores; None for hidden_size.
+        input_feeding: With Luong, whether each step also reads the attentional vector of the step before (section 3.3).
+        context_feeding: Without attention, where the source goes: "every_step" (Cho 2014) or "initial", the first state only (Sutskever
+            2014). None for "every_step" there; with attention it must be None.
+        dropout: Dropout of embeddings, between layers and of the output vector; none inside the recurrence.
+        attention_dropout: Dropout of attention weights.
+        initializer_range: Standard deviation of the initial weights outside the recurrent layers.
+        share_embeddings: Whether source and target have the same embeddings; needs a joint vocabulary.
+        tie_word_embeddings: Whether the output layer is the target embedding.
+        pad_token_id: Id of padding.
+        bos_token_id: Id of the beginning of a sentence.
+        eos_token_id: Id of the end of a sentence.
+        decoder_start_token_id: First input of the decoder.
+        use_cache: Whether generation keeps the decoder's state.
+        is_encoder_decoder: Always True.
+
+    Raises:
+        ValueError: If a value is out of its range, or two do not fit together.
+    """
+
+    model_type = "attn-rnn"
+    attribute_map = {"num_hidden_layers": "encoder_layers"}
+    keys_to_ignore_at_inference = [
+        "cache", "encoder_last_hidden_state", "encoder_hidden_states", "decoder_hidden_states", "cross_attentions",
+    ]  # fmt: skip
+
+    vocab_size: int = 32000
+    decoder_vocab_size: int | None = None
+    hidden_size: int = 512
+    embedding_size: int | None = None
+    encoder_layers: int = 1
+    decoder_layers: int = 1
+    num_attention_heads: int = 1
+    rnn_type: str = "lstm"
+    bidirectional: bool = True
+    reverse_source: bool = False
+    attention_type: str = "bahdanau"
+    score_function: str | None = None
+    attention_size: int | None = None
+    input_feeding: bool = False
+    context_feeding: str | None = None
+    dropout: float | int = 0.2
+    attention_dropout: float | int = 0.0
+    initializer_range: float | int = 0.05
+    share_embeddings: bool = False
+    tie_word_embeddings: bool = False
+    pad_token_id: int = 0
+    bos_token_id: int | None = 1
+    eos_token_id: int | list[int] | None = 2
+    decoder_start_token_id: int = 1
+    use_cache: bool = True
+    is_encoder_decoder: bool = True
+
+    def __post_init__(self, **kwargs):
+        self.validate_values()
+        self.validate_attention()
+        self.validate_embeddings()
+        super().__post_init__(**kwargs)
+
+    def validate_values(self):
+        """Raise ValueError for a value out of its range; runs at construction and before saving."""
+        check_positive(
+            vocab_size=self.vocab_size,
+            decoder_vocab_size=self.decoder_vocab_size,
+            hidden_size=self.hidden_size,
+            embedding_size=self.embedding_size,
+            encoder_layers=self.encoder_layers,
+            decoder_layers=self.decoder_layers,
+            attention_size=self.attention_size,
+        )
+        check_probability(dropout=self.dropout, attention_dropout=self.attention_dropout)
+        check_choice("rnn_type", self.rnn_type, RNN_TYPES)
+        check_choice("num_attention_heads", self.num_attention_heads, (1,))
+        if self.reverse_source and self.bidirectional:
+            raise ValueError("reverse_source=True needs bidirectional=False: a bidirectional encoder reads both ways already")
+
+    def validate_attention(self):
+        """Raise ValueError for options that do not belong to the attention type."""
+        check_choice("attention_type", self.attention_type, ATTENTION_TYPES)
+        check_choice("score_function", self.score_function, (None, *SCORE_FUNCTIONS))
+        check_choice("context_feeding", self.context_feeding, (None, *CONTEXT_FEEDING))
+        if self.attention_type == "none" and self.score_function is not None:
+            raise ValueError(f"score_function={self.score_function!r} needs attention; with attention_type='none' it must be None")
+        if self.attention_type != "none" and self.context_feeding is not None:
+            raise ValueError(
+                f"context_feeding={self.context_feeding!r} needs attention_type='none'; with attention_type={self.attention_type!r} it "
+                "must be None, since attention makes a new context at every step"
+            )
+        if self.input_feeding and self.attention_type != "luong":
+            raise ValueError(f"input_feeding=True needs attention_type='luong', got attention_type={self.attention_type!r}")
+        if self.bidirectional and self.score_function in ("dot", "scaled_dot"):
+            raise ValueError(
+                f"score_function={self.score_function!r} compares decoder states of width hidden_size={self.hidden_size} with encoder "
+                f"states of width {2 * self.hidden_size}; set bidirectional=False or choose general, additive or concat"
+            )
+
+    def validate_embeddings(self):
+        """Raise ValueError for token ids outside their vocabulary, and for embeddings that cannot be shared."""
+        target_size = self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
+        if not 0 <= self.pad_token_id < min(self.vocab_size, target_size):
+            raise ValueError(f"pad_token_id={self.pad_token_id} must be at least 0 and less than {min(self.vocab_size, target_size)}")
+        if not 0 <= self.decoder_start_token_id < target_size:
+            raise ValueError(f"decoder_start_token_id={self.decoder_start_token_id} must be at least 0 and less than {target_size}")
+        if self.share_embeddings and target_size != self.vocab_size:
+            raise ValueError(
+                f"share_embeddings=True needs a joint vocabulary, got vocab_size={self.vocab_size} and "
+                f"decoder_vocab_size={self.decoder_vocab_size}; set share_embeddings=False"
+            )
+        direct_output = self.attention_type == "luong" or self.context_feeding == "initial"
+        if self.tie_word_embeddings and direct_output and self.embedding_size not in (None, self.hidden_size):
+            raise ValueError(
+                f"tie_word_embeddings=True needs embedding_size == hidden_size here, got embedding_size={self.embedding_size} and "
+                f"hidden_size={self.hidden_size}: the output layer reads a vector of width hidden_size"
+            )

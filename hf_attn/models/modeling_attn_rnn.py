@@ -1,0 +1,651 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""Translate with recurrent networks: the fixed context of 2014, and the two attentions that replaced it.
+
+    encoder     h_j = rnn(h_(j-1), embed(source_j)), in one direction or both
+    Sutskever   state_0 = last h;  state_i = rnn(state_(i-1), embedding);                  output = state
+    Cho         c = tanh(V h_last);  state_i = rnn(state_(i-1), [embedding; c]);           output = maxout(state, embedding, c)
+    Bahdanau    context_i = attend(state_(i-1) to h);  state_i = rnn(state_(i-1), [embedding; context_i]);
+                                                                                           output = maxout(state, embedding, context)
+    Luong       state_i = rnn(state_(i-1), embedding);  context_i = attend(state_i to h);  output = tanh(W [context_i; state_i])
+    logits      lm_head(output)
+
+Papers: Sutskever 2014 (arXiv 1409.3215), Cho 2014 (1406.1078), Bahdanau 2015 (1409.0473), Luong 2015 (1508.04025).
+Where it differs from the papers is said line by line below; the cells are torch's (recurrent.py). The forget gate of an LSTM starts with bias
+1 (Jozefowicz 2015), the recurrent matrices orthogonal (Bahdanau 2015, B.1), everything else as `_init_weights` in base.py has it.
+
+Axis names: batch, source_len, target_len, hidden_size, embedding_size, vocab_size; `source_width` is the width of the encoder's states:
+hidden_size, or twice that if the encoder is bidirectional. Attention has one head: queries are (batch, 1, query_len, hidden_size).
+Read before: attention.py (the equation), scores.py, recurrent.py (the cells). Here: from ids to logits.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from transformers import GenerationMixin
+from transformers import initialization as init
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPastAndCrossAttentions,
+    Seq2SeqLMOutput,
+    Seq2SeqModelOutput,
+)
+from transformers.utils.generic import can_return_tuple
+
+from .attention import attend
+from .base import AttnPreTrainedModel
+from .configuration_attn_rnn import AttnRnnConfig
+from .masks import AttentionMask, padding_mask
+from .recurrent import (
+    Bridge,
+    DecoderMemory,
+    DecoderRnn,
+    EncoderRnnLayer,
+    LayerState,
+    MaxoutOutput,
+    Packing,
+    RecurrentCache,
+    first_states,
+)
+from .scores import make_score
+from .seq2seq import Seq2SeqMixin, check_one_input
+
+
+@dataclass
+class AttnRnnEncoderOutput(BaseModelOutput):
+    """The encoder's output.
+
+    Args:
+        last_hidden_state: (batch, source_len, source_width), zero at padding.
+        hidden_states: If asked for, the embeddings and the states of each layer, (batch, source_len, width).
+        attentions: None: a recurrent encoder has none.
+        final_hidden: The last state of each layer, (batch, encoder_layers, source_width). In the reading direction; the second half of a
+            bidirectional encoder's is the backward state at the first token.
+        final_cell: The same for the cells of an LSTM.
+        attention_mask: (batch, source_len), the mask that the encoder used: `generate()` does not tell the decoder about padding that was
+            inferred from the ids. None if nothing is padded.
+    """
+
+    final_hidden: torch.Tensor | None = None
+    final_cell: torch.Tensor | None = None
+    attention_mask: torch.Tensor | None = None
+
+
+class AttnRnnPreTrainedModel(AttnPreTrainedModel):
+    """What the classes of this file have in common."""
+
+    config: AttnRnnConfig
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["EncoderRnnLayer", "DecoderRnn"]
+    _skip_keys_device_placement = ["cache"]
+    _is_stateful = True
+
+    def _init_weights(self, module: nn.Module):
+        """Start the forget gates of LSTMs open, with bias 1; the rest as in base.py."""
+        super()._init_weights(module)
+        if isinstance(module, nn.LSTM):
+            for name, bias in module.named_parameters(recurse=False):
+                if name.startswith("bias_hh") and not getattr(bias, "_is_hf_initialized", False):  # a slice loses the flag
+                    init.ones_(bias[module.hidden_size : 2 * module.hidden_size])
+
+    def _check_and_adjust_attn_implementation(self, attn_implementation: str | None, *args, **kwargs) -> str:
+        """Refuse every implementation but eager, and say why."""
+        if attn_implementation not in (None, "eager"):
+            raise ValueError(
+                f"attn_implementation={attn_implementation!r} is not possible for {type(self).__name__}; use 'eager'. A fused kernel "
+                "computes a scaled dot product for many queries at once; here the score need not be a dot product, and a recurrent decoder "
+                "asks with one query a step, so there is nothing to fuse"
+            )
+        return "eager"
+
+
+class AttnRnnEncoder(AttnRnnPreTrainedModel):
+    """Read the source.
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnRnnConfig):
+        super().__init__(config)
+        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
+        widths = [embedding_size] + [source_width(config)] * (config.encoder_layers - 1)
+        self.embed_tokens = nn.Embedding(config.vocab_size, embedding_size, padding_idx=config.pad_token_id)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(
+            EncoderRnnLayer(config.rnn_type, width, config.hidden_size, config.bidirectional) for width in widths
+        )
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs,
+    ) -> AttnRnnEncoderOutput:
+        """Encode the source; padding may stand anywhere and is not read.
+
+        Args:
+            input_ids: (batch, source_len)
+            attention_mask: (batch, source_len), non-zero for real tokens; by default what is not `pad_token_id`.
+            inputs_embeds: (batch, source_len, embedding_size), in place of the ids.
+            output_hidden_states: Whether to return the states of all layers.
+            **kwargs: Ignored; `generate()` passes the decoder's arguments too.
+
+        Returns:
+            The states at all tokens, the last states, and what was asked for.
+
+        Raises:
+            ValueError: If not exactly one of ids and embeddings is given.
+        """
+        output_hidden_states = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        check_one_input(input_ids, inputs_embeds)
+        if inputs_embeds is None:
+            attention_mask = input_ids.ne(self.config.pad_token_id) if attention_mask is None else attention_mask
+            inputs_embeds = self.embed_tokens(input_ids)
+        real = padding_mask(attention_mask)
+
+        embeddings = self.dropout(inputs_embeds)
+        packing = packed = None
+        states, batch_sizes = embeddings, None
+        if real is not None or self.config.reverse_source:
+            everything = torch.ones(embeddings.shape[:2], dtype=torch.bool, device=embeddings.device)
+            packing = Packing(everything if real is None else real, reverse=self.config.reverse_source)
+            packed = packing.pack(embeddings)
+            states, batch_sizes = packed.data, packed.batch_sizes
+        all_states, all_last = (embeddings,), []
+        for index, layer in enumerate(self.layers):
+            states, *last = layer(self.dropout(states) if index else states, batch_sizes)
+            all_last.append(last if packed is None else [part.index_select(0, packed.unsorted_indices) for part in last])
+            all_states += (states if packed is None else packing.unpack(packed._replace(data=states)),)
+        final_hidden, *final_cell = (torch.stack(parts, dim=1) for parts in zip(*all_last, strict=True))
+
+        return AttnRnnEncoderOutput(
+            last_hidden_state=all_states[-1],
+            hidden_states=all_states if output_hidden_states else None,
+            final_hidden=final_hidden,
+            final_cell=final_cell[0] if final_cell else None,
+            attention_mask=real,
+        )
+
+
+def source_width(config: AttnRnnConfig) -> int:
+    """Return the width of the encoder's states."""
+    return config.hidden_size * (2 if config.bidirectional else 1)
+
+
+# The four decoders. Each has
+#   begin(encoder_outputs) -> memory
+#       what it knows before the first target token;
+#   forward(embeddings, memory, encoder_states, allowed) -> outputs, layer_states, weights, memory
+#       embeddings (batch, target_len, embedding_size); encoder_states (batch, source_len, source_width); allowed (batch, 1, 1, source_len), True
+#       for real source tokens, or None -> outputs (batch, target_len, output_size), the states of each layer (batch, target_len, hidden_size), the
+#       attention weights (batch, 1, target_len, source_len) or None, and what it knows after the last token.
+
+
+class SutskeverDecoder(nn.Module):
+    """The encoder's last states start the decoder, and are all that it is told about the source (Sutskever 2014, section 2).
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnRnnConfig, embedding_size: int):
+        super().__init__()
+        self.bridge = make_bridge(config)
+        self.rnn = DecoderRnn(config.rnn_type, embedding_size, 0, config.hidden_size, config.decoder_layers, config.dropout)
+        self.output_size = config.hidden_size
+
+    def begin(self, encoder_outputs: AttnRnnEncoderOutput) -> DecoderMemory:
+        """Start with the encoder's last states."""
+        return DecoderMemory(self.bridge(*last_states(encoder_outputs)))
+
+    def forward(self, embeddings, memory, encoder_states, allowed):
+        """Run all steps at once."""
+        layer_states, states = self.rnn(embeddings, memory.states)
+        return layer_states[-1], layer_states, None, memory._replace(states=states)
+
+
+class ChoDecoder(nn.Module):
+    """One fixed context c = tanh(V h_last) is fed to every step and to the output (Cho 2014, A.1).
+
+    Args:
+        config: The model's configuration.
+        embedding_size: Width of the embeddings.
+    """
+
+    def __init__(self, config: AttnRnnConfig, embedding_size: int):
+        super().__init__()
+        hidden_size = config.hidden_size
+        self.layers, self.rnn_type = config.decoder_layers, config.rnn_type
+        self.context = nn.Linear(source_width(config), hidden_size)
+        self.initial = nn.Linear(hidden_size, config.decoder_layers * hidden_size)
+        self.rnn = DecoderRnn(config.rnn_type, embedding_size, hidden_size, hidden_size, config.decoder_layers, config.dropout)
+        self.output = MaxoutOutput(hidden_size, embedding_size, hidden_size, embedding_size)
+        self.output_size = embedding_size
+
+    def begin(self, encoder_outputs: AttnRnnEncoderOutput) -> DecoderMemory:
+        """Start with tanh(V' c)."""
+        context = torch.tanh(self.context(encoder_outputs.final_hidden[:, -1]))  # (batch, hidden_size)
+        # differs from the paper: every decoder layer gets such a state (the paper has one layer); an LSTM's cell starts at zero
+        states = first_states(torch.tanh(self.initial(context)), self.layers, self.rnn_type)
+        return DecoderMemory(states, fed=context)
+
+    def forward(self, embeddings, memory, encoder_states, allowed):
+        """Run all steps at once."""
+        contexts = memory.fed[:, None].expand(-1, embeddings.shape[1], -1)  # (batch, target_len, hidden_size)
+        layer_states, states = self.rnn(torch.cat([embeddings, contexts], dim=-1), memory.states)
+        outputs = self.output(layer_states[-1], embeddings, contexts)
+        return outputs, layer_states, None, memory._replace(states=states)
+
+
+class BahdanauDecoder(nn.Module):
+    """The state of the step before asks; the context enters the step with the embedding (Bahdanau 2015, section 3.1 and A.2.2).
+
+    Args:
+        config: The model's configuration.
+        embedding_size: Width of the embeddings.
+    """
+
+    def __init__(self, config: AttnRnnConfig, embedding_size: int):
+        super().__init__()
+        hidden_size, width = config.hidden_size, source_width(config)
+        self.layers, self.rnn_type, self.hidden_size = config.decoder_layers, config.rnn_type, hidden_size
+        self.attention_dropout = config.attention_dropout
+        self.initial = nn.Linear(hidden_size, config.decoder_layers * hidden_size)
+        self.score = make_score(config.score_function or "additive", hidden_size, width, config.attention_size or hidden_size)
+        self.rnn = DecoderRnn(config.rnn_type, embedding_size, width, hidden_size, config.decoder_layers, config.dropout)
+        self.output = MaxoutOutput(hidden_size, embedding_size, width, embedding_size)
+        self.output_size = embedding_size
+
+    def begin(self, encoder_outputs: AttnRnnEncoderOutput) -> DecoderMemory:
+        """Start with tanh(W_s h), h the backward state at the first source token (A.2.2), and project the keys once."""
+        # differs from the paper: a one-directional encoder gives its last state; every decoder layer gets such a state; a cell starts at zero
+        backward = encoder_outputs.final_hidden[:, -1, -self.hidden_size :]  # (batch, hidden_size)
+        states = first_states(torch.tanh(self.initial(backward)), self.layers, self.rnn_type)
+        return DecoderMemory(states, projected_key=self.score.project_keys(encoder_outputs.last_hidden_state[:, None]))
+
+    def forward(self, embeddings, memory, encoder_states, allowed):
+        """Loop over the steps; embeddings and output layer are done for all of them at once."""
+        dropout = self.attention_dropout if self.training else 0.0
+        value = encoder_states[:, None]  # (batch, 1, source_len, source_width)
+        step_gates, fed_weight = self.rnn.project(embeddings)
+        states, steps, contexts, weights = memory.states, [], [], []
+        for gates in step_gates:
+            query = states[-1][0][:, None, None]  # (batch, 1, 1, hidden_size)
+            scores = self.score(query, memory.projected_key)  # (batch, 1, 1, source_len)
+            context, step_weights = attend(scores, value, allowed, dropout)
+            context = context[:, 0, 0]  # (batch, source_width)
+            states = self.rnn.step(gates, fed_weight, context, states)
+            steps.append(states)
+            contexts.append(context)
+            weights.append(step_weights)
+        layer_states = stack_steps(steps)
+        # differs from the paper: the output reads the new state, as equation 4 has it, where A.2.2 reads the one before
+        outputs = self.output(layer_states[-1], embeddings, torch.stack(contexts, dim=1))
+        return outputs, layer_states, torch.cat(weights, dim=2), memory._replace(states=states)
+
+
+class LuongDecoder(nn.Module):
+    """The state of this step asks; context and state together are the output (Luong 2015, section 3).
+
+    Args:
+        config: The model's configuration.
+        embedding_size: Width of the embeddings.
+    """
+
+    def __init__(self, config: AttnRnnConfig, embedding_size: int):
+        super().__init__()
+        hidden_size, width = config.hidden_size, source_width(config)
+        self.input_feeding, self.attention_dropout = config.input_feeding, config.attention_dropout
+        fed_size = hidden_size if config.input_feeding else 0
+        self.bridge = make_bridge(config)
+        self.rnn = DecoderRnn(config.rnn_type, embedding_size, fed_size, hidden_size, config.decoder_layers, config.dropout)
+        self.score = make_score(config.score_function or "general", hidden_size, width, config.attention_size or hidden_size)
+        self.combine = nn.Linear(width + hidden_size, hidden_size, bias=False)
+        self.output_size = hidden_size
+
+    def begin(self, encoder_outputs: AttnRnnEncoderOutput) -> DecoderMemory:
+        """Start with the encoder's last states and, for input feeding, a zero vector; project the keys once."""
+        states = self.bridge(*last_states(encoder_outputs))
+        return DecoderMemory(
+            states,
+            fed=torch.zeros_like(states[-1][0]) if self.input_feeding else None,
+            projected_key=self.score.project_keys(encoder_outputs.last_hidden_state[:, None]),
+        )
+
+    def look(self, states, projected_key, value, allowed):
+        """Take Luong's five steps for any number of states, (batch, query_len, hidden_size)."""
+        dropout = self.attention_dropout if self.training else 0.0
+        query = states[:, None]  # (batch, 1, query_len, hidden_size)
+        scores = self.score(query, projected_key)  # 1. score: (batch, 1, query_len, source_len)
+        context, weights = attend(scores, value, allowed, dropout)  # 2. softmax  3. weighted sum: (batch, 1, query_len, source_width)
+        concatenated = torch.cat([context, query], dim=-1)  # 4. concatenate
+        attentional = torch.tanh(self.combine(concatenated))  # 5. output: (batch, 1, query_len, hidden_size)
+        return attentional[:, 0], weights
+
+    def forward(self, embeddings, memory, encoder_states, allowed):
+        """Run all steps at once; with input feeding, where each step reads the last attentional vector, loop over them."""
+        value = encoder_states[:, None]  # (batch, 1, source_len, source_width)
+        if not self.input_feeding:
+            layer_states, states = self.rnn(embeddings, memory.states)
+            outputs, weights = self.look(layer_states[-1], memory.projected_key, value, allowed)
+            return outputs, layer_states, weights, memory._replace(states=states)
+        step_gates, fed_weight = self.rnn.project(embeddings)
+        states, fed, steps, outputs, weights = memory.states, memory.fed, [], [], []
+        for gates in step_gates:
+            states = self.rnn.step(gates, fed_weight, fed, states)
+            output, step_weights = self.look(states[-1][0][:, None], memory.projected_key, value, allowed)
+            fed = output[:, 0]  # (batch, hidden_size)
+            steps.append(states)
+            outputs.append(output)
+            weights.append(step_weights)
+        memory = memory._replace(states=states, fed=fed)
+        return torch.cat(outputs, dim=1), stack_steps(steps), torch.cat(weights, dim=2), memory
+
+
+def make_bridge(config: AttnRnnConfig) -> Bridge:
+    """Make what turns the encoder's last states into the decoder's first."""
+    parts = 2 if config.rnn_type == "lstm" else 1
+    return Bridge(config.encoder_layers, source_width(config), config.decoder_layers, config.hidden_size, parts)
+
+
+def last_states(encoder_outputs: AttnRnnEncoderOutput) -> list[torch.Tensor]:
+    """Return the encoder's last hidden states and, of an LSTM, its last cells."""
+    parts = (encoder_outputs.final_hidden, encoder_outputs.final_cell)
+    return [part for part in parts if part is not None]
+
+
+def stack_steps(steps: list[list[LayerState]]) -> list[torch.Tensor]:
+    """Return the hidden states of each layer at all steps, (batch, steps, hidden_size)."""
+    return [torch.stack([state[0] for state in layer], dim=1) for layer in zip(*steps, strict=True)]
+
+
+def make_decoder(config: AttnRnnConfig, embedding_size: int) -> nn.Module:
+    """Make the decoder that the configuration names."""
+    if config.attention_type == "bahdanau":
+        return BahdanauDecoder(config, embedding_size)
+    if config.attention_type == "luong":
+        return LuongDecoder(config, embedding_size)
+    if config.context_feeding == "initial":
+        return SutskeverDecoder(config, embedding_size)
+    return ChoDecoder(config, embedding_size)
+
+
+class AttnRnnDecoder(AttnRnnPreTrainedModel):
+    """Write the target: embeddings, one of the four decoders, dropout; and its memory in a cache.
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnRnnConfig):
+        super().__init__(config)
+        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
+        vocab_size = config.vocab_size if config.decoder_vocab_size is None else config.decoder_vocab_size
+        self.embed_tokens = nn.Embedding(vocab_size, embedding_size, padding_idx=config.pad_token_id)
+        self.dropout = nn.Dropout(config.dropout)
+        self.network = make_decoder(config, embedding_size)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        encoder_outputs: AttnRnnEncoderOutput | None = None,
+        encoder_attention_mask: torch.Tensor | None = None,
+        cache: RecurrentCache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs,
+    ) -> BaseModelOutputWithPastAndCrossAttentions:
+        """Decode the given target tokens; with a cache, from where it stands.
+
+        Args:
+            input_ids: (batch, target_len)
+            attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at the end only.
+            encoder_outputs: What the encoder returned.
+            encoder_attention_mask: (batch, source_len), non-zero for real source tokens; by default the mask that the encoder used.
+            cache: The memory of earlier steps.
+            inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
+            use_cache: Whether to return a cache.
+            output_attentions: Whether to return the attention weights.
+            output_hidden_states: Whether to return the states of all layers.
+            **kwargs: Ignored.
+
+        Returns:
+            Output vectors (batch, target_len, output_size), the cache, and what was asked for: `cross_attentions` is a tuple of one tensor
+            (batch, 1, target_len, source_len), `hidden_states` the embeddings and the states of each layer.
+
+        Raises:
+            ValueError: If not exactly one of ids and embeddings is given, the encoder's last states are missing, padding precedes a real
+                target token, or the cache is of another kind.
+        """
+        output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
+        output_hidden_states = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        use_cache = self.config.use_cache if use_cache is None else use_cache
+        check_one_input(input_ids, inputs_embeds, "decoder_")
+        check_decoder_arguments(encoder_outputs, attention_mask, cache)
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids)
+
+        embeddings = self.dropout(inputs_embeds)
+        encoder_states = encoder_outputs.last_hidden_state
+        if encoder_attention_mask is None:
+            encoder_attention_mask = encoder_outputs.attention_mask
+        mask = AttentionMask(padding_mask(encoder_attention_mask))
+        allowed = mask.dense(1, encoder_states.shape[1])
+        begun = cache is not None and cache.is_initialized
+        memory = cache.memory if begun else self.network.begin(encoder_outputs)
+        outputs, layer_states, weights, memory = self.network(embeddings, memory, encoder_states, allowed)
+        if use_cache:
+            cache = RecurrentCache() if cache is None else cache
+            cache.update(memory, steps=embeddings.shape[1])
+
+        return BaseModelOutputWithPastAndCrossAttentions(
+            last_hidden_state=self.dropout(outputs),
+            cache=cache if use_cache else None,
+            hidden_states=(embeddings, *layer_states) if output_hidden_states else None,
+            cross_attentions=(weights,) if output_attentions and weights is not None else None,
+        )
+
+
+def check_decoder_arguments(
+    encoder_outputs: BaseModelOutput | None, attention_mask: torch.Tensor | None, cache: object | None
+) -> None:
+    """Raise ValueError for arguments that a recurrent decoder cannot use."""
+    if getattr(encoder_outputs, "final_hidden", None) is None:
+        raise ValueError(
+            "encoder_outputs must be what this model's encoder returned (AttnRnnEncoderOutput, with final_hidden), got "
+            f"{type(encoder_outputs).__name__}"
+        )
+    if cache is not None and not isinstance(cache, RecurrentCache):
+        raise ValueError(f"cache must be a RecurrentCache, as the model returns it, got {type(cache).__name__}")
+    if attention_mask is not None and bool((attention_mask[:, 1:].bool() & ~attention_mask[:, :-1].bool()).any()):
+        raise ValueError(
+            "decoder_attention_mask has padding before a real token; a recurrent decoder reads its input from left to right, so pad the "
+            "target on the right"
+        )
+
+
+class AttnRnnModel(Seq2SeqMixin, AttnRnnPreTrainedModel):
+    """Encoder and decoder, without the last layer.
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnRnnConfig):
+        super().__init__(config)
+        self.encoder = AttnRnnEncoder(config)
+        self.decoder = AttnRnnDecoder(config)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        encoder_outputs: AttnRnnEncoderOutput | tuple | None = None,
+        cache: RecurrentCache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        decoder_inputs_embeds: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs,
+    ) -> Seq2SeqModelOutput:
+        """Encode the source, unless `encoder_outputs` are given, and decode.
+
+        Args:
+            input_ids: (batch, source_len)
+            attention_mask: (batch, source_len), non-zero for real source tokens; by default what is not `pad_token_id`.
+            decoder_input_ids: (batch, target_len)
+            decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at the end only.
+            encoder_outputs: What the encoder returned.
+            cache: The decoder's memory of earlier steps.
+            inputs_embeds: (batch, source_len, embedding_size), in place of the ids.
+            decoder_inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
+            use_cache: Whether to return a cache.
+            output_attentions: Whether to return the attention weights: `cross_attentions`, a tuple of one tensor (batch, 1, target_len,
+                source_len), or None if attention_type is "none". There is no self-attention.
+            output_hidden_states: Whether to return the embeddings and the states of all layers.
+            **kwargs: Ignored.
+
+        Returns:
+            The decoder's output vectors, (batch, target_len, output_size), the encoder's states, the cache, and what was asked for.
+
+        Raises:
+            ValueError: If there is nothing to encode or to decode, or an argument does not fit a recurrent decoder.
+        """
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(
+                input_ids, attention_mask, inputs_embeds, output_hidden_states=output_hidden_states, return_dict=True
+            )
+        decoder_outputs = self.decoder(
+            input_ids=decoder_input_ids,
+            attention_mask=decoder_attention_mask,
+            encoder_outputs=encoder_outputs,
+            encoder_attention_mask=attention_mask,
+            cache=cache,
+            inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+            return_dict=True,
+        )
+        return Seq2SeqModelOutput(
+            last_hidden_state=decoder_outputs.last_hidden_state,
+            cache=decoder_outputs.cache,
+            decoder_hidden_states=decoder_outputs.hidden_states,
+            cross_attentions=decoder_outputs.cross_attentions,
+            encoder_last_hidden_state=encoder_outputs.last_hidden_state,
+            encoder_hidden_states=encoder_outputs.hidden_states,
+        )
+
+
+class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, GenerationMixin):
+    """Encoder, decoder and output layer: translates with `generate()`.
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnRnnConfig):
+        super().__init__(config)
+        self.model = AttnRnnModel(config)
+        decoder = self.model.decoder
+        self.lm_head = nn.Linear(decoder.network.output_size, decoder.embed_tokens.num_embeddings, bias=False)
+        self.post_init()
+
+    @classmethod
+    def _supports_default_dynamic_cache(cls) -> bool:
+        """Return False: the decoder makes its own RecurrentCache, it has no keys and values to keep."""
+        return False
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        encoder_outputs: AttnRnnEncoderOutput | tuple | None = None,
+        cache: RecurrentCache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        decoder_inputs_embeds: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs,
+    ) -> Seq2SeqLMOutput:
+        """Predict the next target token at every position.
+
+        Args:
+            input_ids: (batch, source_len)
+            attention_mask: (batch, source_len), non-zero for real source tokens; by default what is not `pad_token_id`.
+            decoder_input_ids: (batch, target_len); by default the labels shifted right.
+            decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at the end only.
+            encoder_outputs: What the encoder returned.
+            cache: The decoder's memory of earlier steps.
+            inputs_embeds: (batch, source_len, embedding_size), in place of the ids.
+            decoder_inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
+            labels: (batch, target_len), what to predict at each position; -100 where nothing is.
+            use_cache: Whether to return a cache; by default not when labels are given.
+            output_attentions: Whether to return the attention weights.
+            output_hidden_states: Whether to return the embeddings and the states of all layers.
+            **kwargs: `num_items_in_batch`, by which the loss is divided instead of the number of labels.
+
+        Returns:
+            Loss (if labels are given), logits (batch, target_len, vocab_size), and what `AttnRnnModel` returns.
+
+        Raises:
+            ValueError: If there is nothing to encode or to decode, labels and decoder inputs differ in length, or an argument does not fit a
+                recurrent decoder.
+        """
+        decoder_input_ids = self.decoder_inputs_from_labels(labels, decoder_input_ids, decoder_inputs_embeds)
+        if labels is not None and use_cache is None:
+            use_cache = False
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            encoder_outputs=encoder_outputs,
+            cache=cache,
+            inputs_embeds=inputs_embeds,
+            decoder_inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+            return_dict=True,
+        )
+        logits = self.lm_head(outputs.last_hidden_state)
+        loss = None
+        if labels is not None:
+            # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would move them again
+            loss = self.loss_function(
+                logits, labels, logits.shape[-1], shift_labels=labels, num_items_in_batch=kwargs.get("num_items_in_batch")
+            )
+        return Seq2SeqLMOutput(
+            loss=loss,
+            logits=logits,
+            cache=outputs.cache,
+            decoder_hidden_states=outputs.decoder_hidden_states,
+            cross_attentions=outputs.cross_attentions,
+            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
+            encoder_hidden_states=outputs.encoder_hidden_states,
+        )
+
+
+AUTO_CLASSES = {"AutoModel": AttnRnnModel, "AutoModelForSeq2SeqLM": AttnRnnForConditionalGeneration}

@@ -1,0 +1,534 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""Translate with attention alone: Vaswani's Transformer, encoder and decoder.
+
+    encoder   states = embed(source) + position;   N x (self-attention, feed-forward)
+    decoder   states = embed(target) + position;   N x (masked self-attention, cross-attention to the encoder's states, feed-forward)
+    output    logits = states E^T
+
+Paper: Vaswani 2017 (arXiv 1706.03762). Published alternatives are options of the configuration: pre-norm, RMS norm, learned, rotary, ALiBi and
+relative positions. Where it differs from the paper: dropout is on attention weights only if `attention_dropout` is set; the initial weights are
+normal with `initializer_range` instead of Glorot's.
+
+Axis names: batch, heads, source_len, target_len, key_len, hidden_size, embedding_size, vocab_size.
+Read before: multihead.py (attention), layers.py (one layer). Here: from ids to logits.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from transformers import GenerationMixin
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPastAndCrossAttentions,
+    Seq2SeqLMOutput,
+    Seq2SeqModelOutput,
+)
+from transformers.utils.deprecation import deprecate_kwarg
+from transformers.utils.generic import can_return_tuple
+
+from .base import AttnPreTrainedModel
+from .configuration_attn_transformer import AttnTransformerConfig
+from .layers import NORMS, DecoderLayer, EncoderLayer
+from .masks import AttentionMask, padding_mask
+from .positions import AlibiBias, LearnedPositions, RelativeBias, rotary_angles, sinusoidal
+from .seq2seq import Seq2SeqMixin, check_one_input
+
+
+@dataclass
+class AttnTransformerEncoderOutput(BaseModelOutput):
+    """The encoder's output.
+
+    Args:
+        last_hidden_state: (batch, source_len, hidden_size)
+        hidden_states: Tuple over layers + 1 of (batch, source_len, hidden_size), if asked for.
+        attentions: Tuple over layers of (batch, heads, source_len, source_len), if asked for.
+        attention_mask: (batch, source_len), the mask that the encoder used: `generate()` does not tell the decoder about padding that was
+            inferred from the ids. None if nothing is padded.
+    """
+
+    attention_mask: torch.Tensor | None = None
+
+
+class AttnTransformerPreTrainedModel(AttnPreTrainedModel):
+    """What the classes of this file have in common."""
+
+    config: AttnTransformerConfig
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["EncoderLayer", "DecoderLayer"]
+    _supports_sdpa = True
+    _supports_attention_backend = True
+    _can_compile_fullgraph = True
+    _skip_keys_device_placement = ["cache"]
+
+
+class PositionedEmbedding(nn.Module):
+    """states = sqrt(hidden_size) * embedding + position, then dropout; the position only for the types that are added.
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnTransformerConfig):
+        super().__init__()
+        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
+        self.scale = config.hidden_size**0.5 if config.scale_embedding else 1.0
+        self.projection = None
+        if embedding_size != config.hidden_size:
+            self.projection = nn.Linear(embedding_size, config.hidden_size, bias=False)
+        self.sinusoidal = config.position_type == "sinusoidal"
+        self.learned = None
+        if config.position_type == "learned":
+            self.learned = LearnedPositions(config.max_position_embeddings, config.hidden_size)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, embeds: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """Add positions (batch or 1, length) to embeddings (batch, length, embedding_size) -> (batch, length, hidden_size)."""
+        states = embeds if self.projection is None else self.projection(embeds)
+        states = states * self.scale
+        if self.sinusoidal:
+            states = states + sinusoidal(positions, states.shape[-1]).to(states.dtype)
+        if self.learned is not None:
+            states = states + self.learned(positions)
+        return self.dropout(states)
+
+
+def make_bias(config: AttnTransformerConfig, num_heads: int, bidirectional: bool) -> nn.Module | None:
+    """Make what adds positions to the scores of one stack, shared by its layers; None if positions are not added there."""
+    if config.position_type == "alibi":
+        return AlibiBias(num_heads)
+    if config.position_type == "relative":
+        return RelativeBias(num_heads, bidirectional)
+    return None
+
+
+def token_positions(padding: torch.Tensor | None, key_len: int, device: torch.device) -> torch.Tensor:
+    """Number the real tokens of each row from 0, wherever its padding stands.
+
+    Args:
+        padding: (batch, key_len), True for real tokens; None when nothing is padded.
+        key_len: Number of tokens.
+        device: Where to put the result.
+
+    Returns:
+        (batch or 1, key_len)
+    """
+    if padding is None:
+        return torch.arange(key_len, device=device)[None]
+    return (padding.long().cumsum(dim=-1) - 1).clamp(min=0)
+
+
+class AttnTransformerEncoder(AttnTransformerPreTrainedModel):
+    """Read the source: every token attends to every token.
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnTransformerConfig):
+        super().__init__(config)
+        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
+        self.embed_tokens = nn.Embedding(config.vocab_size, embedding_size, padding_idx=config.pad_token_id)
+        self.embedding = PositionedEmbedding(config)
+        self.position_bias = make_bias(config, config.encoder_attention_heads, bidirectional=True)
+        self.layers = nn.ModuleList(
+            EncoderLayer(
+                hidden_size=config.hidden_size,
+                num_heads=config.encoder_attention_heads,
+                intermediate_size=config.encoder_intermediate_size,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                activation=config.activation_function,
+                norm_type=config.norm_type,
+                norm_first=config.norm_first,
+            )
+            for _ in range(config.encoder_layers)
+        )
+        self.final_norm = NORMS[config.norm_type](config.hidden_size) if config.norm_first else nn.Identity()
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs,
+    ) -> AttnTransformerEncoderOutput:
+        """Encode the source.
+
+        Args:
+            input_ids: (batch, source_len)
+            attention_mask: (batch, source_len), non-zero for real tokens; by default what is not `pad_token_id`.
+            inputs_embeds: (batch, source_len, embedding_size), in place of the ids.
+            output_attentions: Whether to return the attention weights.
+            output_hidden_states: Whether to return the states of all layers.
+            **kwargs: Ignored; `generate()` passes the decoder's arguments too.
+
+        Returns:
+            The states, and what was asked for.
+
+        Raises:
+            ValueError: If not exactly one of ids and embeddings is given, or there are more tokens than learned positions.
+        """
+        output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
+        output_hidden_states = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        check_one_input(input_ids, inputs_embeds)
+        if attention_mask is None and input_ids is not None:
+            attention_mask = input_ids.ne(self.config.pad_token_id)
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids)
+        source_len = inputs_embeds.shape[1]
+        check_length(self.config, source_len)
+        padding = padding_mask(attention_mask)
+        positions = token_positions(padding, source_len, inputs_embeds.device)
+        rotary = self.config.position_type == "rotary"
+        angles = rotary_angles(positions, self.layers[0].self_attention.head_dim) if rotary else None
+        bias = None if self.position_bias is None else self.position_bias(positions, positions)
+
+        states = self.embedding(inputs_embeds, positions)
+        all_states, all_weights = (), ()
+        for layer in self.layers:
+            all_states += (states,)
+            states, weights = layer(
+                states,
+                bias,
+                mask=AttentionMask(padding),
+                angles=angles,
+                output_attentions=output_attentions,
+                implementation=self.config._attn_implementation,
+            )
+            all_weights += (weights,)
+        states = self.final_norm(states)
+        all_states += (states,)
+
+        return AttnTransformerEncoderOutput(
+            last_hidden_state=states,
+            hidden_states=all_states if output_hidden_states else None,
+            attentions=all_weights if output_attentions else None,
+            attention_mask=None if padding is None else padding.long(),
+        )
+
+
+class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
+    """Write the target: every token attends to those before it, and to the whole source.
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnTransformerConfig):
+        super().__init__(config)
+        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
+        vocab_size = config.vocab_size if config.decoder_vocab_size is None else config.decoder_vocab_size
+        self.embed_tokens = nn.Embedding(vocab_size, embedding_size, padding_idx=config.pad_token_id)
+        self.embedding = PositionedEmbedding(config)
+        self.position_bias = make_bias(config, config.decoder_attention_heads, bidirectional=False)
+        self.layers = nn.ModuleList(
+            DecoderLayer(
+                hidden_size=config.hidden_size,
+                num_heads=config.decoder_attention_heads,
+                intermediate_size=config.decoder_intermediate_size,
+                dropout=config.dropout,
+                attention_dropout=config.attention_dropout,
+                activation=config.activation_function,
+                norm_type=config.norm_type,
+                norm_first=config.norm_first,
+                layer_index=layer_index,
+            )
+            for layer_index in range(config.decoder_layers)
+        )
+        self.final_norm = NORMS[config.norm_type](config.hidden_size) if config.norm_first else nn.Identity()
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        encoder_hidden_states: torch.Tensor | None = None,
+        encoder_attention_mask: torch.Tensor | None = None,
+        cache: EncoderDecoderCache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs,
+    ) -> BaseModelOutputWithPastAndCrossAttentions:
+        """Decode: all target tokens at once in training, the new ones alone with a cache.
+
+        Args:
+            input_ids: (batch, target_len)
+            attention_mask: (batch, cached + target_len), non-zero for real target tokens; by default all are.
+            encoder_hidden_states: (batch, source_len, hidden_size)
+            encoder_attention_mask: (batch, source_len), non-zero for real source tokens; by default all are.
+            cache: Keys and values of earlier steps.
+            inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
+            use_cache: Whether to return a cache.
+            output_attentions: Whether to return the attention weights.
+            output_hidden_states: Whether to return the states of all layers.
+            **kwargs: Ignored.
+
+        Returns:
+            The states, the cache, and what was asked for.
+
+        Raises:
+            ValueError: If there are no source states, not exactly one of ids and embeddings, or more tokens than learned positions.
+        """
+        output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
+        output_hidden_states = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        use_cache = self.config.use_cache if use_cache is None else use_cache
+        check_one_input(input_ids, inputs_embeds, "decoder_")
+        if encoder_hidden_states is None:
+            raise ValueError("encoder_hidden_states=None: the decoder needs the encoder's states")
+        if self.gradient_checkpointing and self.training and torch.is_grad_enabled():
+            use_cache, cache = False, None  # a checkpointed layer runs twice and would store its keys twice
+        if use_cache and cache is None:
+            cache = EncoderDecoderCache(DynamicCache(config=self.config), DynamicCache(config=self.config))
+        elif cache is not None and not isinstance(cache, EncoderDecoderCache):
+            cache = EncoderDecoderCache(cache, DynamicCache(config=self.config))
+        if inputs_embeds is None:
+            inputs_embeds = self.embed_tokens(input_ids)
+
+        target_len = inputs_embeds.shape[1]
+        cached_len = 0 if cache is None else cache.get_seq_length()
+        if isinstance(cached_len, torch.Tensor):
+            cached_len = cached_len.clone()  # a static cache counts on in place
+            key_len = cache.get_max_length()
+        else:
+            key_len = cached_len + target_len
+            check_length(self.config, key_len)
+        padding = padding_mask(attention_mask)
+        if padding is None:
+            positions = torch.arange(target_len, device=inputs_embeds.device)[None] + cached_len
+            key_positions = torch.arange(key_len, device=inputs_embeds.device)[None]
+        else:
+            known = token_positions(padding, padding.shape[1], inputs_embeds.device)
+            positions = known[:, -target_len:]
+            key_positions = nn.functional.pad(known, (0, key_len - known.shape[1]))
+        rotary = self.config.position_type == "rotary"
+        angles = rotary_angles(positions, self.layers[0].self_attention.head_dim) if rotary else None
+        bias = None if self.position_bias is None else self.position_bias(positions, key_positions)
+        mask = AttentionMask(padding, causal=True, query_offset=cached_len)
+        source_mask = AttentionMask(padding_mask(encoder_attention_mask))
+
+        states = self.embedding(inputs_embeds, positions)
+        all_states, all_self_weights, all_cross_weights = (), (), ()
+        for layer in self.layers:
+            all_states += (states,)
+            states, self_weights, cross_weights = layer(
+                states,
+                encoder_hidden_states,
+                bias,
+                mask=mask,
+                source_mask=source_mask,
+                angles=angles,
+                cache=cache,
+                output_attentions=output_attentions,
+                implementation=self.config._attn_implementation,
+            )
+            all_self_weights += (self_weights,)
+            all_cross_weights += (cross_weights,)
+        states = self.final_norm(states)
+        all_states += (states,)
+
+        return BaseModelOutputWithPastAndCrossAttentions(
+            last_hidden_state=states,
+            cache=cache if use_cache else None,
+            hidden_states=all_states if output_hidden_states else None,
+            attentions=all_self_weights if output_attentions else None,
+            cross_attentions=all_cross_weights if output_attentions else None,
+        )
+
+
+def check_length(config: AttnTransformerConfig, length: int) -> None:
+    """Raise ValueError if a sequence is longer than the learned positions reach."""
+    if config.position_type == "learned" and length > config.max_position_embeddings:
+        raise ValueError(
+            f"the sequence has {length} tokens, but max_position_embeddings={config.max_position_embeddings} learned positions exist"
+        )
+
+
+class AttnTransformerModel(Seq2SeqMixin, AttnTransformerPreTrainedModel):
+    """Encoder and decoder, without an output layer.
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnTransformerConfig):
+        super().__init__(config)
+        self.encoder = AttnTransformerEncoder(config)
+        self.decoder = AttnTransformerDecoder(config)
+        self.post_init()
+
+    @can_return_tuple
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        encoder_outputs: BaseModelOutput | tuple | None = None,
+        cache: EncoderDecoderCache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        decoder_inputs_embeds: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs,
+    ) -> Seq2SeqModelOutput:
+        """Encode the source, unless `encoder_outputs` are given, and decode.
+
+        Args:
+            input_ids: (batch, source_len)
+            attention_mask: (batch, source_len), non-zero for real source tokens; by default what is not `pad_token_id`.
+            decoder_input_ids: (batch, target_len)
+            decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens; by default all are.
+            encoder_outputs: What the encoder returned.
+            cache: Keys and values of earlier steps.
+            inputs_embeds: (batch, source_len, embedding_size), in place of the ids.
+            decoder_inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
+            use_cache: Whether to return a cache.
+            output_attentions: Whether to return the attention weights: `encoder_attentions`, `decoder_attentions` and `cross_attentions`, tuples
+                over layers of (batch, heads, query_len, key_len).
+            output_hidden_states: Whether to return the states of all layers.
+            **kwargs: Ignored.
+
+        Returns:
+            States of both stacks, the cache, and what was asked for.
+
+        Raises:
+            ValueError: If there is nothing to encode or to decode, or a sequence is longer than the learned positions.
+        """
+        wanted = {"output_attentions": output_attentions, "output_hidden_states": output_hidden_states, "return_dict": True}
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds, **wanted)
+        elif not isinstance(encoder_outputs, BaseModelOutput):
+            encoder_outputs = AttnTransformerEncoderOutput(*encoder_outputs)
+        source_mask = attention_mask if attention_mask is not None else getattr(encoder_outputs, "attention_mask", None)
+        decoder_outputs = self.decoder(
+            input_ids=decoder_input_ids,
+            attention_mask=decoder_attention_mask,
+            encoder_hidden_states=encoder_outputs.last_hidden_state,
+            encoder_attention_mask=source_mask,
+            cache=cache,
+            inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            **wanted,
+        )
+        return Seq2SeqModelOutput(
+            last_hidden_state=decoder_outputs.last_hidden_state,
+            cache=decoder_outputs.cache,
+            decoder_hidden_states=decoder_outputs.hidden_states,
+            decoder_attentions=decoder_outputs.attentions,
+            cross_attentions=decoder_outputs.cross_attentions,
+            encoder_last_hidden_state=encoder_outputs.last_hidden_state,
+            encoder_hidden_states=encoder_outputs.hidden_states,
+            encoder_attentions=encoder_outputs.attentions,
+        )
+
+
+class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTrainedModel, GenerationMixin):
+    """Encoder, decoder and output layer: translates with `generate()`.
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnTransformerConfig):
+        super().__init__(config)
+        self.model = AttnTransformerModel(config)
+        embeddings = self.model.decoder.embed_tokens
+        self.output_projection = None
+        if embeddings.embedding_dim != config.hidden_size:
+            self.output_projection = nn.Linear(config.hidden_size, embeddings.embedding_dim, bias=False)
+        self.lm_head = nn.Linear(embeddings.embedding_dim, embeddings.num_embeddings, bias=False)
+        self.post_init()
+
+    @can_return_tuple
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        encoder_outputs: BaseModelOutput | tuple | None = None,
+        cache: EncoderDecoderCache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        decoder_inputs_embeds: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        **kwargs,
+    ) -> Seq2SeqLMOutput:
+        """Predict the next target token at every position.
+
+        Args:
+            input_ids: (batch, source_len)
+            attention_mask: (batch, source_len), non-zero for real source tokens; by default what is not `pad_token_id`.
+            decoder_input_ids: (batch, target_len); by default the labels shifted right.
+            decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens; by default all are.
+            encoder_outputs: What the encoder returned.
+            cache: Keys and values of earlier steps.
+            inputs_embeds: (batch, source_len, embedding_size), in place of the ids.
+            decoder_inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
+            labels: (batch, target_len), what to predict at each position; -100 where nothing is.
+            use_cache: Whether to return a cache; by default not when labels are given.
+            output_attentions: Whether to return the attention weights.
+            output_hidden_states: Whether to return the states of all layers.
+            **kwargs: `num_items_in_batch`, by which the loss is divided instead of the number of labels.
+
+        Returns:
+            Loss (if labels are given), logits (batch, target_len, vocab_size), and what `AttnTransformerModel` returns.
+
+        Raises:
+            ValueError: If there is nothing to encode or to decode, or labels and decoder inputs differ in length.
+        """
+        decoder_input_ids = self.decoder_inputs_from_labels(labels, decoder_input_ids, decoder_inputs_embeds)
+        if labels is not None and use_cache is None:
+            use_cache = False
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            encoder_outputs=encoder_outputs,
+            cache=cache,
+            inputs_embeds=inputs_embeds,
+            decoder_inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            output_attentions=output_attentions,
+            output_hidden_states=output_hidden_states,
+            return_dict=True,
+        )
+        states = outputs.last_hidden_state
+        logits = self.lm_head(states if self.output_projection is None else self.output_projection(states))
+        loss = None
+        if labels is not None:
+            # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would move them again
+            loss = self.loss_function(
+                logits, labels, logits.shape[-1], shift_labels=labels, num_items_in_batch=kwargs.get("num_items_in_batch")
+            )
+        return Seq2SeqLMOutput(
+            loss=loss,
+            logits=logits,
+            cache=outputs.cache,
+            decoder_hidden_states=outputs.decoder_hidden_states,
+            decoder_attentions=outputs.decoder_attentions,
+            cross_attentions=outputs.cross_attentions,
+            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
+            encoder_hidden_states=outputs.encoder_hidden_states,
+            encoder_attentions=outputs.encoder_attentions,
+        )
+
+
+AUTO_CLASSES = {"AutoModel": AttnTransformerModel, "AutoModelForSeq2SeqLM": AttnTransformerForConditionalGeneration}

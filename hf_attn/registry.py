@@ -1,0 +1,32 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""Tell transformers' Auto classes about our families; each modeling file lists its own in AUTO_CLASSES."""
+
+import importlib
+
+import transformers
+
+FAMILIES = ("rnn", "transformer")
+
+
+def family_module(family: str):
+    """Return the modeling module of a family.
+
+    Args:
+        family: One of FAMILIES.
+
+    Raises:
+        ValueError: If the family is unknown.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"family={family!r} is unknown; choose one of {', '.join(FAMILIES)}")
+    return importlib.import_module(f".models.modeling_attn_{family}", __package__)
+
+
+def register_families() -> None:
+    """Register every family, so that `AutoModel.from_pretrained` and its relatives open our folders. Harmless when repeated."""
+    for family in FAMILIES:
+        auto_classes = family_module(family).AUTO_CLASSES
+        config_class = auto_classes["AutoModel"].config_class
+        transformers.AutoConfig.register(config_class.model_type, config_class, exist_ok=True)
+        for auto_name, model_class in auto_classes.items():
+            getattr(transformers, auto_name).register(config_class, model_class, exist_ok=True)

@@ -1,0 +1,30 @@
+"""Train translation models: recipes, batches by token budget, checkpoint averaging, the training script's arguments."""
+
+from .arguments import DataTrainingArguments, ModelArguments, check_lengths, find_checkpoint, parse_arguments
+from .averaging import average_checkpoints, last_checkpoints, load_average
+from .batching import TokenBatchSampler, TokenBatchTrainer, pair_lengths
+from .callbacks import TargetTokenizerCallback, TimeLimitCallback
+from .recipes import RECIPES, Recipe, build_config, build_model, get_recipe, model_from_config, training_arguments
+
+__all__ = [
+    "RECIPES",
+    "DataTrainingArguments",
+    "ModelArguments",
+    "Recipe",
+    "TargetTokenizerCallback",
+    "TimeLimitCallback",
+    "TokenBatchSampler",
+    "TokenBatchTrainer",
+    "average_checkpoints",
+    "build_config",
+    "build_model",
+    "check_lengths",
+    "find_checkpoint",
+    "get_recipe",
+    "last_checkpoints",
+    "load_average",
+    "model_from_config",
+    "pair_lengths",
+    "parse_arguments",
+    "training_arguments",
+]

@@ -1,0 +1,152 @@
+"""Batches of sentence pairs of similar length, cut by a budget of padded tokens instead of a number of sentences.
+
+A batch of ``n`` pairs costs ``n * max(longest source, longest target)`` padded tokens; a batch takes pairs as long as
+its cost stays within the budget. Short sentences come in large batches, long ones in small batches, and little of
+either is padding.
+
+Vaswani et al. 2017 (arXiv 1706.03762, section 5.1) batch by approximate sequence length in the same way.
+Next: ``hf_attn/training/recipes.py``, which says how many tokens each paper's batch has.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from torch.utils.data import DataLoader, Sampler
+from transformers import Seq2SeqTrainer
+from transformers.trainer_utils import seed_worker
+
+
+class TokenBatchSampler(Sampler[list[int]]):
+    """Yield lists of example numbers of similar length, each list within a budget of padded tokens.
+
+    The order depends on ``seed`` and the epoch alone. Pairs are sorted by length, in an order drawn anew every epoch
+    among pairs of equal length, cut into batches, and the batches are shuffled. The sorted lengths are the same in
+    every epoch, and so are the places of the cuts: every epoch has the same number of batches, which the Trainer needs
+    to plan its steps. Every pair appears exactly once per epoch; a pair longer than the budget is a batch of its own.
+
+    Args:
+        source_lengths: Tokens of each source, one number per example.
+        target_lengths: Tokens of each target, one number per example.
+        tokens_per_batch: The budget: ``sentences * max(longest source, longest target)``.
+        seed: Seed of the order.
+
+    Raises:
+        ValueError: If there are no examples, the two lengths disagree, or the budget is not positive.
+    """
+
+    # No `batch_size` attribute on purpose: accelerate takes its absence to mean batches of varying size.
+
+    def __init__(
+        self, source_lengths: Sequence[int], target_lengths: Sequence[int], tokens_per_batch: int, seed: int = 0
+    ):
+        source = np.asarray(source_lengths, dtype=np.int64)
+        target = np.asarray(target_lengths, dtype=np.int64)
+        if len(source) == 0 or source.shape != target.shape:
+            raise ValueError(
+                f"source_lengths and target_lengths must have one number per example, got {len(source)} and "
+                f"{len(target)}; at least one example is needed"
+            )
+        if tokens_per_batch < 1:
+            raise ValueError(f"tokens_per_batch must be 1 or more, got {tokens_per_batch}")
+        self.seed = seed
+        self.epoch = 0
+        self._longer = np.maximum(source, target)
+        self._difference = source - target
+        self._cuts = _cut(np.sort(self._longer), tokens_per_batch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch whose order the next iteration follows."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self._cuts) - 1
+
+    def __iter__(self) -> Iterator[list[int]]:
+        generator = np.random.default_rng([self.seed, self.epoch])
+        order = generator.permutation(len(self._longer))
+        # lexsort is stable and its last key counts most: the longer side first, then which side that is and by how
+        # much, so that neither side of a batch is padded in vain.
+        order = order[np.lexsort((self._difference[order], self._longer[order]))]
+        for batch in generator.permutation(len(self)):
+            yield order[self._cuts[batch] : self._cuts[batch + 1]].tolist()
+
+
+def _cut(sorted_lengths: np.ndarray, budget: int) -> list[int]:
+    """Return the positions, first and last included, that cut ascending lengths into batches within the budget."""
+    cuts = [0]
+    for position, length in enumerate(sorted_lengths.tolist()):
+        if position > cuts[-1] and (position + 1 - cuts[-1]) * length > budget:
+            cuts.append(position)
+    return [*cuts, len(sorted_lengths)]
+
+
+def pair_lengths(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Count the tokens of every example's ``input_ids`` and ``labels``.
+
+    Args:
+        dataset: A tokenized ``datasets.Dataset``, or any sequence of dictionaries with these two keys.
+
+    Returns:
+        Source lengths and target lengths, each of shape (examples,).
+    """
+    columns = ("input_ids", "labels")
+    if hasattr(dataset, "with_format"):  # datasets.Dataset: counted inside arrow, without making a list per example
+        import pyarrow.compute as arrow
+
+        table = dataset.select_columns(list(columns)).with_format("arrow")[:]
+        return tuple(arrow.list_value_length(table[name]).to_numpy() for name in columns)
+    examples = [dataset[index] for index in range(len(dataset))]
+    return tuple(np.array([len(example[name]) for example in examples]) for name in columns)
+
+
+class TokenBatchTrainer(Seq2SeqTrainer):
+    """A ``Seq2SeqTrainer`` that trains on batches of ``tokens_per_batch`` padded tokens; all else is unchanged.
+
+    ``per_device_train_batch_size`` is not used. Gradient accumulation, ``max_steps``, ``dataloader_num_workers`` and
+    resuming in the middle of an epoch work as in the base class. With several processes each takes every n-th batch of
+    the same order, and the first batches of the epoch are repeated where their number is not a multiple of n; the
+    budget holds per process.
+
+    Args:
+        *args: As for ``Seq2SeqTrainer``.
+        tokens_per_batch: The budget of one batch, see ``TokenBatchSampler``.
+        **kwargs: As for ``Seq2SeqTrainer``.
+    """
+
+    def __init__(self, *args: Any, tokens_per_batch: int, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.tokens_per_batch = tokens_per_batch
+
+    def get_train_dataloader(self) -> DataLoader:
+        """Return the loader of the training batches.
+
+        Raises:
+            ValueError: If there is no training set, or it has no length.
+        """
+        if self.train_dataset is None or not hasattr(self.train_dataset, "__len__"):
+            raise ValueError(f"train_dataset must be a dataset with a length, got {type(self.train_dataset).__name__}")
+        args = self.args
+        seed = args.seed if args.data_seed is None else args.data_seed
+        sampler = TokenBatchSampler(*pair_lengths(self.train_dataset), self.tokens_per_batch, seed=seed)
+        dataset, collator = self.train_dataset, self.data_collator
+        if hasattr(dataset, "column_names"):
+            dataset = self._remove_unused_columns(dataset, description="training")
+        else:
+            collator = self._get_collator_with_removed_columns(collator, description="training")
+        loader = DataLoader(
+            dataset,
+            batch_sampler=sampler,
+            collate_fn=collator,
+            num_workers=args.dataloader_num_workers,
+            pin_memory=args.dataloader_pin_memory,
+            persistent_workers=args.dataloader_persistent_workers,
+            prefetch_factor=args.dataloader_prefetch_factor,
+            worker_init_fn=partial(seed_worker, num_workers=args.dataloader_num_workers, rank=args.process_index),
+        )
+        loader = self.accelerator.prepare(loader)
+        if loader.batch_sampler is not sampler:
+            # Several processes: accelerate's shard does not pass the epoch on when a run resumes inside an epoch.
+            loader.batch_sampler.set_epoch = sampler.set_epoch
+        return loader

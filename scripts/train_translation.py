@@ -1,0 +1,223 @@
+"""Train a translation model on sentence pairs: a recurrent or Transformer model of this package, or Marian or Bart.
+
+    python scripts/train_translation.py --recipe bahdanau-small --phrasebook en-ko --max_minutes 5 --output_dir out/ko
+
+    python scripts/train_translation.py --recipe transformer-small --source_lang en --target_lang fr \
+        --train_file train.tsv --validation_file dev.tsv --test_file test.tsv \
+        --max_minutes 25 --average_checkpoints 3 --output_dir out/fr
+
+The output folder then holds the model and its tokenizer (open it with ``AutoModelForSeq2SeqLM`` and ``AutoTokenizer``),
+``all_results.json`` with BLEU and chrF, and ``generated_predictions.txt``, the translated test set. Run the same
+command again to resume from the last checkpoint. ``--help`` lists all arguments; a YAML file may hold them too:
+``python scripts/train_translation.py run.yaml --output_dir out/other``.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from transformers import (
+    AutoConfig,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    DataCollatorForSeq2Seq,
+    EarlyStoppingCallback,
+    EvalPrediction,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    set_seed,
+)
+
+import hf_attn  # noqa: F401  registers the package's models with the Auto classes
+from hf_attn.data import load_pairs, phrasebook, tokenize_pairs, train_tokenizer
+from hf_attn.evaluation import evaluate_translations
+from hf_attn.training import (
+    DataTrainingArguments,
+    ModelArguments,
+    TargetTokenizerCallback,
+    TimeLimitCallback,
+    TokenBatchTrainer,
+    build_config,
+    check_lengths,
+    find_checkpoint,
+    last_checkpoints,
+    load_average,
+    model_from_config,
+    pair_lengths,
+    parse_arguments,
+)
+from hf_attn.training.arguments import parse_overrides
+
+Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase | None]  # source or joint; target if separate
+
+
+def load_split(data_args: DataTrainingArguments, split: str, limit: int | None) -> Dataset:
+    """Load the pairs of a split; those for measuring are grouped by source sentence, with all its references."""
+    languages = (data_args.source_lang, data_args.target_lang)
+    if data_args.phrasebook:
+        return phrasebook(data_args.phrasebook, split, size=limit or None)
+    group = split != "train"
+    if data_args.dataset_name:
+        pairs = load_pairs(data_args.dataset_name, *languages, split=split, group_references=group)
+    else:
+        pairs = load_pairs(getattr(data_args, f"{split}_file"), *languages, group_references=group)
+    return pairs.select(range(min(limit, len(pairs)))) if limit else pairs
+
+
+def make_tokenizers(
+    model_args: ModelArguments, data_args: DataTrainingArguments, train: Dataset | None, folder: str | None
+) -> Tokenizers:
+    """Load the tokenizers of a saved model, or train them on the training pairs."""
+    folder = folder or model_args.tokenizer_name
+    if folder:
+        hub = {"cache_dir": model_args.cache_dir, "revision": model_args.model_revision, "token": model_args.token}
+        target = Path(folder, "target_tokenizer")
+        return (
+            AutoTokenizer.from_pretrained(folder, trust_remote_code=model_args.trust_remote_code, **hub),
+            AutoTokenizer.from_pretrained(target) if target.is_dir() else None,
+        )
+    sides = [[pair[lang] for pair in train["translation"]] for lang in (data_args.source_lang, data_args.target_lang)]
+    settings = {"vocab_size": model_args.vocab_size, "kind": model_args.tokenizer_kind}
+    if model_args.separate_vocabularies:
+        return train_tokenizer(sides[0], **settings), train_tokenizer(sides[1], **settings)
+    return train_tokenizer(sides[0] + sides[1], **settings), None
+
+
+def make_model(
+    model_args: ModelArguments, data_args: DataTrainingArguments, tokenizers: Tokenizers, checkpoint: str | None
+) -> PreTrainedModel:
+    """Load a model to train further, or make a new one from a checkpoint's config, a config's name or the recipe."""
+    hub = {"cache_dir": model_args.cache_dir, "revision": model_args.model_revision, "token": model_args.token}
+    hub["trust_remote_code"] = model_args.trust_remote_code
+    if model_args.model_name_or_path and not checkpoint:
+        model = AutoModelForSeq2SeqLM.from_pretrained(model_args.model_name_or_path, dtype="float32", **hub)
+    else:
+        overrides = parse_overrides(model_args.config_overrides)
+        if checkpoint or model_args.config_name:
+            config = AutoConfig.from_pretrained(checkpoint or model_args.config_name, **hub)
+        else:
+            config = build_config(model_args.recipe, *tokenizers, **overrides)
+        model = model_from_config(config)
+    check_lengths(model.config, data_args)
+    return model
+
+
+def metrics_function(tokenizer: PreTrainedTokenizerBase, pairs: Dataset, lang: str, signatures: bool) -> Callable:
+    """Make the function by which the Trainer turns generated ids into BLEU and chrF."""
+    references = pairs["references"] if "references" in pairs.column_names else [p[lang] for p in pairs["translation"]]
+
+    def compute_metrics(prediction: EvalPrediction) -> dict[str, Any]:
+        scores = evaluate_translations(decode(tokenizer, prediction.predictions), list(references), target_lang=lang)
+        kinds = (int, float, str) if signatures else (int, float)  # text does not belong into the curves of a run
+        return {name: value for name, value in scores.items() if isinstance(value, kinds)}
+
+    return compute_metrics
+
+
+def decode(tokenizer: PreTrainedTokenizerBase, ids: np.ndarray) -> list[str]:
+    """Turn generated ids into text; the Trainer fills shorter rows with -100."""
+    return tokenizer.batch_decode(np.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
+
+
+def main(argv: list[str] | None = None) -> dict[str, Any]:
+    """Train, evaluate, translate the test set and save, as the arguments say; return the measured numbers."""
+    model_args, data_args, training_args = parse_arguments(argv)
+    source_lang, target_lang = data_args.source_lang, data_args.target_lang
+    set_seed(training_args.seed)
+    checkpoint = find_checkpoint(training_args) if training_args.do_train else None
+    if checkpoint:
+        print(f"Resuming from {checkpoint}; model and tokenizer come from there.")
+
+    pairs = {}
+    if training_args.do_train:
+        pairs["train"] = load_split(data_args, "train", data_args.max_train_samples)
+    if training_args.do_eval:
+        pairs["validation"] = load_split(data_args, "validation", data_args.max_eval_samples)
+    if training_args.do_predict:
+        pairs["test"] = load_split(data_args, "test", data_args.max_predict_samples)
+
+    tokenizers = make_tokenizers(model_args, data_args, pairs.get("train"), checkpoint or model_args.model_name_or_path)
+    tokenizer, target_tokenizer = tokenizers
+    model = make_model(model_args, data_args, tokenizers, checkpoint)
+    model.generation_config.max_length = training_args.generation_max_length
+    print(f"{model.config.model_type}: {model.num_parameters():,} parameters, {len(tokenizer):,} pieces")
+
+    tokenized = {
+        split: tokenize_pairs(
+            dataset,
+            tokenizer,
+            source_lang,
+            target_lang,
+            target_tokenizer=target_tokenizer,
+            max_source_length=data_args.max_source_length,
+            max_target_length=data_args.max_target_length,
+            num_proc=data_args.preprocessing_num_workers,
+        )
+        for split, dataset in pairs.items()
+    }
+    order = {}
+    for split in set(pairs) - {"train"}:  # measured in the order of length: generation waits for the longest of a batch
+        order[split] = np.argsort(-pair_lengths(tokenized[split])[0], kind="stable")
+        pairs[split], tokenized[split] = pairs[split].select(order[split]), tokenized[split].select(order[split])
+
+    callbacks = []
+    if target_tokenizer is not None:
+        callbacks.append(TargetTokenizerCallback(target_tokenizer))
+    if data_args.max_minutes is not None:
+        callbacks.append(TimeLimitCallback(data_args.max_minutes))
+    if data_args.early_stopping_patience is not None:
+        callbacks.append(EarlyStoppingCallback(data_args.early_stopping_patience))
+    metrics = {
+        split: metrics_function(target_tokenizer or tokenizer, dataset, target_lang, signatures=split == "test")
+        for split, dataset in pairs.items()
+        if split != "train" and training_args.predict_with_generate
+    }
+    trainer = TokenBatchTrainer(
+        model=model,
+        args=training_args,
+        train_dataset=tokenized.get("train"),
+        eval_dataset=tokenized.get("validation"),
+        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
+        processing_class=tokenizer,
+        compute_metrics=metrics.get("validation"),
+        callbacks=callbacks,
+        tokens_per_batch=data_args.tokens_per_batch,
+    )
+
+    if training_args.do_train:
+        result = trainer.train(resume_from_checkpoint=checkpoint)
+        report(trainer, "train", {**result.metrics, "train_samples": len(tokenized["train"])})
+        if data_args.average_checkpoints > 1:
+            folders = last_checkpoints(training_args.output_dir, data_args.average_checkpoints)
+            load_average(trainer.model, folders)
+            print(f"The model is now the mean of {', '.join(folder.name for folder in folders)}.")
+        trainer.save_model()
+        trainer.save_state()
+        if target_tokenizer is not None and training_args.should_save:
+            target_tokenizer.save_pretrained(str(Path(training_args.output_dir, "target_tokenizer")))
+    results = {}
+    if training_args.do_eval:
+        results |= report(trainer, "eval", trainer.evaluate(num_beams=data_args.num_beams))
+    if training_args.do_predict:
+        trainer.compute_metrics = metrics["test"]
+        prediction = trainer.predict(tokenized["test"], metric_key_prefix="predict", num_beams=data_args.num_beams)
+        results |= report(trainer, "predict", prediction.metrics)
+        if trainer.is_world_process_zero():
+            texts = decode(target_tokenizer or tokenizer, prediction.predictions)
+            lines = [" ".join(texts[place].split()) + "\n" for place in np.argsort(order["test"])]
+            path = Path(training_args.output_dir, "generated_predictions.txt")
+            path.write_text("".join(lines), encoding="utf-8", newline="\n")
+    return results
+
+
+def report(trainer: TokenBatchTrainer, split: str, metrics: dict[str, Any]) -> dict[str, Any]:
+    """Print the numbers of a split, and write them to ``<split>_results.json`` and ``all_results.json``."""
+    trainer.log_metrics(split, metrics)
+    trainer.save_metrics(split, metrics)
+    return metrics
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""A small tokenizer and tiny models that learned a few pairs, so that their outputs vary and end by themselves."""
+
+import functools
+
+import pytest
+import torch
+from transformers import MarianConfig, MarianMTModel
+
+from hf_attn.data import train_tokenizer
+from hf_attn.models.configuration_attn_rnn import AttnRnnConfig
+from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
+from hf_attn.models.modeling_attn_rnn import AttnRnnForConditionalGeneration
+from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
+
+PAIRS = [
+    ("The cat sleeps.", "Le chat dort."),
+    ("The old cat sleeps on the chair.", "Le vieux chat dort sur la chaise."),
+    ("I see the red house.", "Je vois la maison rouge."),
+    ("Maria didn't see the house.", "Maria n'a pas vu la maison."),
+    ("We go to school every day.", "우리는 매일 학교에 간다."),
+    ("The cat reads a book.", "고양이가 책을 읽는다."),
+    ("The girl reads an old book.", "La ragazza legge un vecchio libro."),
+    ("Yes!", "Sì!"),
+]
+SOURCES = [source for source, _ in PAIRS]
+
+
+@functools.cache
+def small_tokenizer():
+    """A joint BPE of about 400 pieces."""
+    return train_tokenizer([sentence for pair in PAIRS for sentence in pair], 400)
+
+
+def train(model, steps):
+    """Teach a model the pairs, well enough to end its sentences, not well enough to be sure of them."""
+    tokenizer = small_tokenizer()
+    inputs = tokenizer(SOURCES, padding=True, return_tensors="pt")
+    labels = tokenizer([target for _, target in PAIRS], padding=True, return_tensors="pt").input_ids
+    labels = labels.masked_fill(labels == tokenizer.pad_token_id, -100)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    model.train()
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(**inputs, labels=labels).loss.backward()
+        optimizer.step()
+    return model.eval()
+
+
+def new_marian(**options):
+    """A tiny Marian that uses the special tokens of this package."""
+    vocab_size = len(small_tokenizer())
+    torch.manual_seed(1)
+    config = MarianConfig(
+        vocab_size=vocab_size,
+        decoder_vocab_size=vocab_size,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=1,
+        forced_eos_token_id=2,
+        **{"max_position_embeddings": 64, "dropout": 0.0, "attn_implementation": "eager"} | options,
+    )
+    return MarianMTModel(config)
+
+
+def new_transformer(**options):
+    """A tiny Transformer of this package, run by the fused kernel."""
+    config = AttnTransformerConfig(
+        vocab_size=len(small_tokenizer()),
+        hidden_size=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=4,
+        encoder_intermediate_size=32,
+        decoder_intermediate_size=32,
+        **{"max_position_embeddings": 64, "dropout": 0.0, "attn_implementation": "sdpa"} | options,
+    )
+    torch.manual_seed(1)
+    return AttnTransformerForConditionalGeneration(config)
+
+
+def new_rnn(**options):
+    """A tiny recurrent encoder-decoder of this package."""
+    config = AttnRnnConfig(
+        vocab_size=len(small_tokenizer()), hidden_size=32, embedding_size=32, **{"dropout": 0.0} | options
+    )
+    torch.manual_seed(1)
+    return AttnRnnForConditionalGeneration(config)
+
+
+MODELS = {
+    "marian": lambda: train(new_marian(), 60),
+    "transformer": lambda: train(new_transformer(), 60),
+    "bahdanau": lambda: train(new_rnn(attention_type="bahdanau"), 120),
+    "no-attention": lambda: train(new_rnn(attention_type="none"), 120),
+}
+
+
+@functools.cache
+def trained(name):
+    """The trained model of that name; tests do not change it."""
+    return MODELS[name]()
+
+
+@pytest.fixture
+def tokenizer():
+    """The tokenizer of every model here."""
+    return small_tokenizer()
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    """Each of the trained models."""
+    return trained(request.param)
+
+
+@pytest.fixture
+def marian():
+    """transformers' own model, for what does not depend on the family."""
+    return trained("marian")

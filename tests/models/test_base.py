@@ -1,0 +1,138 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""Initial values, tables that survive loading, and folders that carry their code."""
+
+import json
+import math
+import re
+
+import pytest
+import torch
+from torch import nn
+from transformers import PreTrainedConfig
+
+from hf_attn.models.base import AttnPreTrainedModel
+
+
+class TinyConfig(PreTrainedConfig):
+    model_type = "tiny-base-for-tests"
+    hidden_size: int = 6
+    initializer_range: float = 0.02
+
+
+class Table(nn.Module):
+    """A computed table, not in the checkpoint."""
+
+    def __init__(self, hidden_size: int):
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.register_buffer("squares", torch.empty(hidden_size), persistent=False)
+        for name, table in self.initial_tables().items():
+            getattr(self, name).copy_(table)
+
+    def initial_tables(self):
+        return {"squares": torch.arange(self.hidden_size, dtype=torch.float32) ** 2}
+
+
+class TinyModel(AttnPreTrainedModel):
+    config: TinyConfig
+
+    def __init__(self, config: TinyConfig):
+        super().__init__(config)
+        size = config.hidden_size
+        self.rnn = nn.RNN(size, size)
+        self.gru = nn.GRU(4, size, num_layers=2, bidirectional=True)
+        self.lstm_cell = nn.LSTMCell(4, size)
+        self.linear = nn.Linear(50, 60)
+        self.norm = nn.LayerNorm(size)
+        self.table = Table(size)
+        self.post_init()
+
+
+AUTO_CLASSES = {"AutoModel": TinyModel}
+NUMBER_OF_GATES = {"rnn": 1, "gru": 3, "lstm_cell": 4}
+
+
+@pytest.mark.parametrize("name", NUMBER_OF_GATES)
+def test_recurrent_layers_start_orthogonal_glorot_and_zero(name):
+    module = getattr(TinyModel(TinyConfig()), name)
+    kinds = set()
+    for parameter_name, parameter in module.named_parameters():
+        kinds.add(parameter_name.split("_l")[0])
+        if "weight_hh" in parameter_name:
+            gates = parameter.view(NUMBER_OF_GATES[name], 6, 6)
+            for gate in gates:
+                torch.testing.assert_close(gate @ gate.T, torch.eye(6), atol=1e-5, rtol=0)
+            for one in range(len(gates)):
+                assert not any(torch.equal(gates[one], gates[other]) for other in range(one))
+        elif "weight_ih" in parameter_name:
+            bound = math.sqrt(6 / sum(parameter.shape))
+            assert 0.7 * bound < parameter.abs().max() <= bound
+        else:
+            assert (parameter == 0).all()
+    assert kinds == {"weight_ih", "weight_hh", "bias_ih", "bias_hh"}
+
+
+def test_other_layers_start_as_in_transformers():
+    model = TinyModel(TinyConfig(initializer_range=0.1))
+    assert model.linear.weight.std().item() == pytest.approx(0.1, rel=0.1)
+    assert (model.linear.bias == 0).all() and (model.norm.weight == 1).all() and (model.norm.bias == 0).all()
+
+
+def test_loading_restores_parameters_and_fills_tables_again(tmp_path):
+    model = TinyModel(TinyConfig())
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_()
+    model.save_pretrained(tmp_path)
+    for _ in range(5):
+        poison = [torch.full((6,), float("nan")) for _ in range(100)]  # freed memory that the loader may be given
+        del poison
+        loaded = TinyModel.from_pretrained(tmp_path)
+        for name, parameter in model.named_parameters():
+            assert torch.equal(loaded.get_parameter(name), parameter), name
+        assert loaded.table.squares.tolist() == [0, 1, 4, 9, 16, 25]
+
+
+def test_what_a_checkpoint_lacks_is_initialised(tmp_path):
+    model = TinyModel(TinyConfig())
+    state = {name: value for name, value in model.state_dict().items() if not name.startswith(("gru", "norm"))}
+    model.save_pretrained(tmp_path, state_dict=state)
+    loaded = TinyModel.from_pretrained(tmp_path)
+    assert torch.equal(loaded.rnn.weight_hh_l0, model.rnn.weight_hh_l0)
+    for gate in loaded.gru.weight_hh_l1_reverse.view(3, 6, 6):
+        torch.testing.assert_close(gate @ gate.T, torch.eye(6), atol=1e-5, rtol=0)
+    assert (loaded.gru.bias_hh_l0 == 0).all() and (loaded.norm.weight == 1).all()
+
+
+def saved_auto_map(folder):
+    return json.loads((folder / "config.json").read_text()).get("auto_map")
+
+
+def test_a_folder_carries_its_code_and_names_its_classes(tmp_path):
+    model = TinyModel(TinyConfig())
+    model.save_pretrained(tmp_path)
+    assert saved_auto_map(tmp_path) == {"AutoConfig": "test_base.TinyConfig", "AutoModel": "test_base.TinyModel"}
+    assert (tmp_path / "test_base.py").read_text() == open(__file__).read()
+    assert getattr(model.config, "auto_map", None) is None
+
+
+def test_without_code_a_folder_holds_data_only(tmp_path):
+    model = TinyModel(TinyConfig())
+    model.config.auto_map = {"AutoModel": "elsewhere.Model"}
+    model.save_pretrained(tmp_path, include_code=False)
+    assert saved_auto_map(tmp_path) is None
+    assert {file.suffix for file in tmp_path.iterdir()} == {".json", ".safetensors"}
+    assert model.config.auto_map == {"AutoModel": "elsewhere.Model"}
+
+
+def test_only_the_main_process_copies_the_code(tmp_path):
+    TinyModel(TinyConfig()).save_pretrained(tmp_path, is_main_process=False)
+    assert not list(tmp_path.glob("*.py"))
+
+
+def test_a_failed_save_leaves_the_configuration_as_it_was(tmp_path):
+    model, file = TinyModel(TinyConfig()), tmp_path / "file"
+    file.write_text("in the way")
+    with pytest.raises(Exception, match=re.escape(str(file)) + "|directory|exists"):
+        model.save_pretrained(file / "folder")
+    assert getattr(model.config, "auto_map", None) is None
