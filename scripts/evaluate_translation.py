@@ -26,8 +26,7 @@ from typing import Any
 from datasets import Dataset
 from transformers import HfArgumentParser
 
-from hf_attn.data import load_pairs
-from hf_attn.data.phrasebook import phrasebook
+from hf_attn.data import load_pairs, phrasebook
 from hf_attn.evaluation import (
     alignment_scores,
     corpus_perplexity,

@@ -31,7 +31,8 @@ from transformers import (
 )
 
 import hf_attn  # noqa: F401  registers the package's models with the Auto classes
-from hf_attn.data import load_pairs, phrasebook, tokenize_pairs, train_tokenizer
+from hf_attn.data import load_pairs, tokenize_pairs, train_tokenizer
+from hf_attn.data.phrasebook import phrasebook
 from hf_attn.evaluation import evaluate_translations
 from hf_attn.training import (
     DataTrainingArguments,
@@ -67,7 +68,7 @@ def load_split(data_args: DataTrainingArguments, split: str, limit: int | None) 
 
 
 def make_tokenizers(
-    model_args: ModelArguments, data_args: DataTrainingArguments, train: Dataset | None, folder: str | None
+    model_args: ModelArguments, data_args: DataTrainingArguments, pairs: dict[str, Dataset], folder: str | None
 ) -> Tokenizers:
     """Load the tokenizers of a saved model, or train them on the training pairs."""
     folder = folder or model_args.tokenizer_name
@@ -78,7 +79,8 @@ def make_tokenizers(
             AutoTokenizer.from_pretrained(folder, trust_remote_code=model_args.trust_remote_code, **hub),
             AutoTokenizer.from_pretrained(target) if target.is_dir() else None,
         )
-    sides = [[pair[lang] for pair in train["translation"]] for lang in (data_args.source_lang, data_args.target_lang)]
+    languages = (data_args.source_lang, data_args.target_lang)
+    sides = [[pair[lang] for pair in pairs["train"]["translation"]] for lang in languages]
     settings = {"vocab_size": model_args.vocab_size, "kind": model_args.tokenizer_kind}
     if model_args.separate_vocabularies:
         return train_tokenizer(sides[0], **settings), train_tokenizer(sides[1], **settings)
@@ -138,7 +140,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     if training_args.do_predict:
         pairs["test"] = load_split(data_args, "test", data_args.max_predict_samples)
 
-    tokenizers = make_tokenizers(model_args, data_args, pairs.get("train"), checkpoint or model_args.model_name_or_path)
+    tokenizers = make_tokenizers(model_args, data_args, pairs, checkpoint or model_args.model_name_or_path)
     tokenizer, target_tokenizer = tokenizers
     model = make_model(model_args, data_args, tokenizers, checkpoint)
     model.generation_config.max_length = training_args.generation_max_length
@@ -188,7 +190,9 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
 
     if training_args.do_train:
         result = trainer.train(resume_from_checkpoint=checkpoint)
-        report(trainer, "train", {**result.metrics, "train_samples": len(tokenized["train"])})
+        # The Trainer counts sentences by per_device_train_batch_size, which batches by tokens do not follow.
+        numbers = {name: value for name, value in result.metrics.items() if name != "train_samples_per_second"}
+        report(trainer, "train", numbers | {"train_samples": len(tokenized["train"])})
         if data_args.average_checkpoints > 1:
             folders = last_checkpoints(training_args.output_dir, data_args.average_checkpoints)
             load_average(trainer.model, folders)

@@ -129,7 +129,7 @@ def rotate(vector, position, base=10000.0):
 
 
 def alibi_slopes(heads):
-    """Press 2022, section 3: a geometric series; unless a power of two, that of the power below and half of the next."""
+    """Press 2022, section 3: a geometric series; if no power of two, that of the power below and half of the next."""
     power = 2 ** math.floor(math.log2(heads))
     slopes = [2 ** (-8 * (h + 1) / power) for h in range(power)]
     return slopes + [2 ** (-8 * (2 * h + 1) / (2 * power)) for h in range(heads - power)]

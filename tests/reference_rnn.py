@@ -109,7 +109,7 @@ def compare(config, weights, query, key):
 def look(config, weights, query, states):
     """Context and weights of one query over all encoder states."""
     scores = [compare(config, weights, query, state) for state in states]
-    return reference.attend_one(scores, states, [True] * len(states))
+    return reference.attend_one(scores, torch.stack(states), [True] * len(states))
 
 
 def maxout(weights, state, embedding, context):

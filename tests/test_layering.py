@@ -71,20 +71,15 @@ def foreign(file: Path) -> set[str]:
     return names
 
 
-def dotted(node: ast.expr) -> str:
-    """A name or attribute as it is written, "torch.nn.functional.softmax"."""
-    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else f"?.{getattr(node, 'attr', '')}"
-
-
 def calls(file: Path) -> list[tuple[str, str]]:
-    """(enclosing function, called name) of every call of a file; "" outside functions."""
+    """(enclosing function, last part of the called name) of every call of a file; "" outside functions."""
     found = []
 
     def visit(node: ast.AST, function: str):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             function = node.name
         if isinstance(node, ast.Call):
-            name = f"?.{node.func.attr}" if isinstance(node.func, ast.Attribute) else dotted(node.func)
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
             found.append((function, name))
         for child in ast.iter_child_nodes(node):
             visit(child, function)

@@ -104,7 +104,7 @@ def make_bias(config: AttnTransformerConfig, num_heads: int, bidirectional: bool
 
 
 def token_positions(padding: torch.Tensor | None, key_len: int, device: torch.device) -> torch.Tensor:
-    """Number the real tokens of each row from 0, wherever its padding stands.
+    """Number the tokens of each row from 0 at its first real one, so that padding on the left changes nothing.
 
     Args:
         padding: (batch, key_len), True for real tokens; None when nothing is padded.
@@ -114,9 +114,11 @@ def token_positions(padding: torch.Tensor | None, key_len: int, device: torch.de
     Returns:
         (batch or 1, key_len)
     """
+    positions = torch.arange(key_len, device=device)[None]
     if padding is None:
-        return torch.arange(key_len, device=device)[None]
-    return (padding.long().cumsum(dim=-1) - 1).clamp(min=0)
+        return positions
+    first = padding.long().argmax(dim=-1, keepdim=True)  # (batch, 1)
+    return (positions - first).clamp(min=0)
 
 
 class AttnTransformerEncoder(AttnTransformerPreTrainedModel):

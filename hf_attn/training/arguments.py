@@ -61,8 +61,8 @@ class ModelArguments:
 class DataTrainingArguments:
     """What the model is trained on, how much of it, and in which batches."""
 
-    source_lang: str | None = field(default=None, metadata={"help": "Language code of the source, such as en."})
-    target_lang: str | None = field(default=None, metadata={"help": "Language code of the target, such as ko."})
+    source_lang: str = field(default="", metadata={"help": "Language code of the source, such as en."})
+    target_lang: str = field(default="", metadata={"help": "Language code of the target, such as ko."})
     train_file: str | None = field(
         default=None, metadata={"help": 'Pairs: .tsv, or JSON lines {"translation": {"en": ..., "fr": ...}}.'}
     )
@@ -86,11 +86,11 @@ class DataTrainingArguments:
     val_max_target_length: int | None = field(
         default=None, metadata={"help": "Most tokens to generate in evaluation; max_target_length if not given."}
     )
-    max_train_samples: int | None = field(default=None, metadata={"help": "Use only the first training pairs."})
+    max_train_samples: int | None = field(default=None, metadata={"help": "Use the first so many training pairs."})
     max_eval_samples: int | None = field(
-        default=500, metadata={"help": "Evaluate on the first validation pairs only; 0 takes all."}
+        default=500, metadata={"help": "Evaluate on the first so many validation sources; 0 takes all."}
     )
-    max_predict_samples: int | None = field(default=None, metadata={"help": "Test on the first test pairs only."})
+    max_predict_samples: int | None = field(default=None, metadata={"help": "Test on the first so many test sources."})
     num_beams: int = field(
         default=1, metadata={"help": "Beams of the final evaluation and the test; in training it is greedy."}
     )
@@ -202,6 +202,8 @@ def check_arguments(
     _check_numbers(model_args, data_args, training_args)
     _check_data(data_args, training_args)
     _check_model(model_args)
+    if not training_args.do_train and not model_args.model_name_or_path:
+        raise ValueError("do_train=False needs model_name_or_path: the model to evaluate or translate with")
     _check_end_of_training(data_args, training_args)
     all_beams = {"num_beams": data_args.num_beams, "generation_num_beams": training_args.generation_num_beams}
     for name, beams in all_beams.items():

@@ -37,8 +37,8 @@ PACKAGES = (
 def drawable(labels: list[str]) -> tuple[list[str], list[str]]:
     """Make labels that the installed fonts can draw.
 
-    Line breaks and other control characters become visible signs, every kind of space a plain one. Characters that no
-    font has become "□", with one warning that says what to install; a font installed a moment ago is found.
+    A line break becomes "↵", every kind of space a plain one, other control characters "�". Characters that no font
+    has become "□", with one warning that says what to install; a font installed a moment ago is found.
 
     Args:
         labels: any text.
@@ -55,14 +55,14 @@ def drawable(labels: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _visible(label: str) -> str:
-    """Replace control characters by pictures of them, and drop characters that only join or direct their neighbours."""
+    """Replace control characters by visible ones, and drop characters that only join or direct their neighbours."""
     characters = []
     for character in label:
         category = unicodedata.category(character)
-        if category in ("Zs", "Zl", "Zp"):
+        if character in "\n\r":
+            characters.append("↵")
+        elif category in ("Zs", "Zl", "Zp") or character == "\t":
             characters.append(" ")
-        elif character < " ":
-            characters.append(chr(0x2400 + ord(character)))  # "␊" for a line break
         elif category in ("Cc", "Cs", "Co", "Cn"):
             characters.append("\ufffd")
         elif category != "Cf" and not "\ufe00" <= character <= "\ufe0f":  # zero-width joiners, variation selectors

@@ -48,7 +48,7 @@ def train(model, steps):
 
 def new_marian(**options):
     """A tiny Marian that uses the special tokens of this package."""
-    vocab_size = len(small_tokenizer())
+    vocab_size = options.pop("vocab_size", len(small_tokenizer()))
     torch.manual_seed(1)
     config = MarianConfig(
         vocab_size=vocab_size,
@@ -90,7 +90,10 @@ def new_transformer(**options):
 def new_rnn(**options):
     """A tiny recurrent encoder-decoder of this package."""
     config = AttnRnnConfig(
-        vocab_size=len(small_tokenizer()), hidden_size=32, embedding_size=32, **{"dropout": 0.0} | options
+        vocab_size=len(small_tokenizer()),
+        hidden_size=32,
+        embedding_size=32,
+        **{"dropout": 0.0, "initializer_range": 0.3, "rnn_type": "gru"} | options,
     )
     torch.manual_seed(1)
     return AttnRnnForConditionalGeneration(config)
@@ -99,8 +102,8 @@ def new_rnn(**options):
 MODELS = {
     "marian": lambda: train(new_marian(), 60),
     "transformer": lambda: train(new_transformer(), 60),
-    "bahdanau": lambda: train(new_rnn(attention_type="bahdanau"), 120),
-    "no-attention": lambda: train(new_rnn(attention_type="none"), 120),
+    "bahdanau": lambda: train(new_rnn(attention_type="bahdanau"), 70),
+    "no-attention": lambda: train(new_rnn(attention_type="none"), 70),
 }
 
 

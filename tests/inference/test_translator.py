@@ -63,7 +63,7 @@ def test_beam_search_is_generate_and_its_score_is_ours(model, tokenizer, length_
         output, all_ids = generate_one(model, tokenizer, source, **options, early_stopping=False, max_new_tokens=24)
         assert [tokenizer.convert_tokens_to_ids(c.target_tokens) for c in candidates] == all_ids
         finished = [i for i, ids in enumerate(all_ids) if ids[-1] == 2 and len(ids) < 24]
-        assert finished
+        assert finished or length_penalty > 1  # which rewards what does not end
         for i in finished:
             assert candidates[i].score == pytest.approx(float(output.sequences_scores[i]), abs=1e-4)
         assert len({c.text for c in candidates}) > 1
@@ -237,7 +237,7 @@ def test_any_text_has_words(marian, tokenizer, text):
 
 def test_unknown_words_are_named_and_stay_visible():
     tokenizer = train_tokenizer([sentence for pair in PAIRS for sentence in pair], 100, kind="word")
-    model = new_marian(vocab_size=len(tokenizer), decoder_vocab_size=len(tokenizer))
+    model = new_marian(vocab_size=len(tokenizer))
     ids = tokenizer.convert_tokens_to_ids(["▁Le", "<unk>", "▁dort", "<unk>", "<unk>", "</s>"])
     translator = Translator(model, tokenizer)
     side = translator._output_side(ids, False)
@@ -287,7 +287,7 @@ def test_threads_share_a_translator(marian, tokenizer):
     results = {}
 
     def work(number):
-        results[number] = [translate(translator, SOURCES[number:] + SOURCES[:number], batch_size=3) for _ in range(3)]
+        results[number] = [translate(translator, SOURCES[number:] + SOURCES[:number], batch_size=3) for _ in range(2)]
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -295,7 +295,7 @@ def test_threads_share_a_translator(marian, tokenizer):
     for thread in threads:
         thread.join()
     for number in range(4):
-        assert results[number] == [expected[number:] + expected[:number]] * 3
+        assert results[number] == [expected[number:] + expected[:number]] * 2
 
 
 def test_nothing_is_written_on_model_or_tokenizer(marian, tokenizer):

@@ -37,7 +37,7 @@ def data(tmp_path_factory):
     (folder / "train.tsv").write_text("\n".join(pairs * 5) + "\n", encoding="utf-8")
     (folder / "dev.tsv").write_text("\n".join(pairs[::3]) + "\n", encoding="utf-8")
     # the first source has two references, and the test set is not in the order of length
-    test = ["the dog runs away now.\tle chien s'enfuit.", "Mary sleeps.\tMarie dort.", *pairs[3:8]]
+    test = ["the dog runs away now.\tle chien s'enfuit.", "Mary sleeps.\tMarie dort.", *pairs[3:7]]
     test.append("the dog runs away now.\tle chien s'enfuit maintenant.")
     (folder / "test.tsv").write_text("\n".join(test) + "\n", encoding="utf-8")
     return folder
@@ -72,7 +72,7 @@ def test_first_run_in_its_own_process_then_resume(script, data, tmp_path):
     rows = [line.split("\t") for line in (data / "test.tsv").read_text(encoding="utf-8").splitlines()]
     sources = list(dict.fromkeys(source for source, _ in rows))
     references = [[target for source, target in rows if source == wanted] for wanted in sources]
-    assert len(lines) == len(sources) == 7 and len(references[0]) == 2
+    assert len(lines) == len(sources) == 6 and len(references[0]) == 2
     streams = [[group[0] for group in references], [group[1] if len(group) > 1 else None for group in references]]
     assert results["all"]["predict_chrf"] == pytest.approx(sacrebleu.corpus_chrf(lines, streams).score)
     assert results["all"]["predict_bleu"] == pytest.approx(sacrebleu.corpus_bleu(lines, streams).score)
@@ -102,11 +102,11 @@ def test_separate_vocabularies_and_average(script, data, tmp_path):
     words += ["--max_steps", "4", "--save_steps", "1", "--average_checkpoints", "3", "--num_beams", "2"]
     results = script.main(command(data, tmp_path, *words))
     assert 0 <= results["predict_bleu"] <= 100
-    source, target = AutoTokenizer.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path / "target_tokenizer")
+    folders = [tmp_path, tmp_path / "target_tokenizer", tmp_path / "checkpoint-4" / "target_tokenizer"]
+    source, target, saved = map(AutoTokenizer.from_pretrained, folders)
     model = AutoModelForSeq2SeqLM.from_pretrained(tmp_path)
     assert (model.config.vocab_size, model.config.decoder_vocab_size) == (len(source), len(target))
-    assert source.get_vocab() != target.get_vocab()
-    assert AutoTokenizer.from_pretrained(tmp_path / "checkpoint-4" / "target_tokenizer").get_vocab() == target.get_vocab()
+    assert source.get_vocab() != target.get_vocab() == saved.get_vocab()
     last = [AutoModelForSeq2SeqLM.from_pretrained(tmp_path / f"checkpoint-{step}").state_dict() for step in (2, 3, 4)]
     for name, tensor in model.state_dict().items():
         torch.testing.assert_close(tensor, sum(state[name] for state in last) / 3, rtol=1e-5, atol=1e-7)
@@ -115,9 +115,8 @@ def test_separate_vocabularies_and_average(script, data, tmp_path):
 def test_control_without_generation_and_further_training(script, data, tmp_path):
     words = ["--max_steps", "2", "--predict_with_generate", "false", "--early_stopping_patience", "1"]
     words += ["--eval_steps", "1", "--save_steps", "1"]
-    first = script.main(
-        command(data, tmp_path / "a", "--recipe", "marian-small", "--config_overrides", TINY_CONTROL, *words, test=False)
-    )
+    marian = ["--recipe", "marian-small", "--config_overrides", TINY_CONTROL]
+    first = script.main(command(data, tmp_path / "a", *marian, *words, test=False))
     assert set(first) & {"eval_loss", "eval_bleu"} == {"eval_loss"}
     words += ["--model_name_or_path", str(tmp_path / "a"), "--learning_rate", "0"]
     again = script.main(command(data, tmp_path / "b", *words, test=False))
@@ -128,8 +127,8 @@ def test_phrasebook(script, tmp_path):
     results = script.main(
         ["--phrasebook", "en-ko", "--recipe", "luong-small", "--config_overrides", "hidden_size=8,embedding_size=8"]
         + ["--max_train_samples", "60", "--max_eval_samples", "5", "--max_predict_samples", "6", "--max_steps", "1"]
-        + ["--output_dir", str(tmp_path), "--vocab_size", "400", "--use_cpu", "--bf16", "false", "--disable_tqdm", "true"]
-        + ["--max_target_length", "20", "--save_strategy", "no"]
+        + ["--output_dir", str(tmp_path), "--vocab_size", "400", "--use_cpu", "--bf16", "false"]
+        + ["--max_target_length", "20", "--save_strategy", "no", "--disable_tqdm", "true"]
     )
     assert results["predict_sentences"] == 6
     assert "tok:char" in results["predict_bleu_signature"]  # Korean

@@ -51,11 +51,10 @@ def test_defaults_follow_the_recipe_and_the_data(files):
 def test_command_line_over_file_over_recipe_over_default(files, suffix):
     path = files / f"run.{suffix}"
     if suffix == "yaml":
-        path.write_text("recipe: luong-small\nlearning_rate: 2e-3\ntokens_per_batch: 99\nbf16: false\n", encoding="utf-8")
+        path.write_text("recipe: luong-small\nlearning_rate: 2e-3\ntokens_per_batch: 99\nbf16: false\n")
     else:
-        path.write_text(
-            json.dumps({"recipe": "luong-small", "learning_rate": 2e-3, "tokens_per_batch": 99, "bf16": False})
-        )
+        values = {"recipe": "luong-small", "learning_rate": 2e-3, "tokens_per_batch": 99, "bf16": False}
+        path.write_text(json.dumps(values))
     model, data, training = parse_arguments([str(path), *command(files, "--tokens_per_batch", "50")])
     assert model.recipe == "luong-small"  # the file's
     assert data.tokens_per_batch == 50  # the command line's
@@ -86,7 +85,7 @@ def test_phrasebook_brings_languages_and_splits(tmp_path):
         (["--average_checkpoints", "0"], "average_checkpoints must be 1 or more, got 0"),
         (["--average_checkpoints", "9"], "average_checkpoints=9 needs as many checkpoints, .* keep 5"),
         (["--average_checkpoints", "2", "--save_strategy", "no"], "average_checkpoints=2 needs .* keep 0"),
-        (["--average_checkpoints", "2", "--load_best_model_at_end"], "average_checkpoints=2 and load_best_model_at_end"),
+        (["--average_checkpoints", "2", "--load_best_model_at_end"], "=2 and load_best_model_at_end both choose"),
         (["--recipe", "gpt-9"], "recipe must be one of .*'gpt-9'"),
         (["--config_overrides", "hidden_size"], "config_overrides must be name=value.*'hidden_size'"),
         (["--train_file", "nowhere.tsv"], "train_file: there is no file nowhere.tsv"),
@@ -102,6 +101,7 @@ def test_phrasebook_brings_languages_and_splits(tmp_path):
             "metric_for_best_model='bleu' needs predict_with_generate",
         ),
         (["--do_train", "false", "--do_eval", "false"], "nothing to do"),
+        (["--do_train", "false"], "do_train=False needs model_name_or_path"),
     ],
 )
 def test_what_cannot_work_is_refused(files, words, message):

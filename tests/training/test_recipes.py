@@ -92,9 +92,8 @@ def test_separate_vocabularies(name, tokenizer, other_tokenizer):
     model = build_model(name, tokenizer, other_tokenizer, **TINY[get_recipe(name).model_type])
     assert len(tokenizer) != len(other_tokenizer)
     assert (model.config.vocab_size, model.config.decoder_vocab_size) == (len(tokenizer), len(other_tokenizer))
-    logits = model(
-        input_ids=torch.tensor([[len(tokenizer) - 1, 2]]), decoder_input_ids=torch.tensor([[1, len(other_tokenizer) - 1]])
-    ).logits
+    source, target = torch.tensor([[len(tokenizer) - 1, 2]]), torch.tensor([[1, len(other_tokenizer) - 1]])
+    logits = model(input_ids=source, decoder_input_ids=target).logits
     assert logits.shape == (1, 2, len(other_tokenizer))
 
 

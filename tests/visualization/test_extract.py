@@ -138,7 +138,8 @@ def test_beams_are_followed():
 )
 def test_every_family_and_way_of_decoding(family, options):
     model, batch = family(1), ragged_batch()
-    output = model.generate(**batch, **options, **GENERATE, no_repeat_ngram_size=1)  # else some repeat one piece
+    varied = {"no_repeat_ngram_size": 1, "min_new_tokens": 5}  # some would repeat one piece, or end at once
+    output = model.generate(**batch, **options, **GENERATE, **varied)
     assert len(set(output.sequences.flatten().tolist())) > 4
     check_against_teacher_forcing(model, batch, output, attentions_from_generate(output, eos_token_id=[2]))
 

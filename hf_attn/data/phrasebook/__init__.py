@@ -10,7 +10,7 @@ import random
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..words import split_words
@@ -94,7 +94,7 @@ def generate(
     return _draw(pair, split, size, seed, low, high, guided=words is not None)
 
 
-@lru_cache(maxsize=None)
+@cache
 def training_words(pair: str) -> frozenset[str]:
     """Return all words, of both languages, that the default training split contains; it takes some seconds, once.
 
@@ -118,7 +118,9 @@ def _draw(pair: str, split: str, size: int, seed: int, low: int, high: int, guid
     while len(seen) < size:
         tried += 1
         if tried > _PATIENCE:
-            raise ValueError(f"size={size} is more than there are: {len(seen)} sentences of {low} to {high} words found.")
+            raise ValueError(
+                f"size={size} is more than there are: {len(seen)} sentences of {low} to {high} words found."
+            )
         tree = grammar.sentence(low + int(rng.random() * (high - low + 1)) if guided else None)
         if split == "compositional" and not grammar.holds_out():
             continue
@@ -152,9 +154,9 @@ def phrasebook(
 
     The sentences depend on the arguments alone, so every machine makes the same corpus. The splits have no English
     sentence in common, whatever the seeds. The compositional split combines words of the training split as this one
-    never does, adjectives with nouns and verbs with objects; each of its words occurs in the default training split, which
-    makes its first use some seconds slower. For the alignment error rate, the possible links of the
-    literature are the union of "sure" and "possible".
+    never does, adjectives with nouns and verbs with objects; each of its words occurs in the default training split,
+    which makes its first use some seconds slower. For the alignment error rate, the possible links of the literature
+    are the union of "sure" and "possible".
 
     Args:
         pair: "en-it", "en-fr" or "en-ko".

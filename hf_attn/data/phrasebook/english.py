@@ -23,7 +23,7 @@ def person(phrase: NounPhrase) -> str:
     if phrase.members:
         return "3p"
     entry = phrase.entry
-    if entry is not None and entry.kind == "pronoun":
+    if entry.kind == "pronoun":
         return next(tag for tag in ("1s", "3s", "1p", "3p") if tag in entry.tags)
     return "3p" if phrase.plural else "3s"
 
@@ -83,22 +83,22 @@ def _clause(clause: Clause) -> list[Word]:
 
 def _complements(clause: Clause) -> list[Word]:
     words: list[Word] = []
-    if clause.adjective is not None:
-        if clause.very is not None:
+    if clause.adjective:
+        if clause.very:
             words.append((clause.very.english, (mark(clause.key, tree.VERY),)))
         if clause.frame == "comparison":
             words.append((clause.adjective.english_forms[0], (mark(clause.key, tree.ADJECTIVE),)))
             words.append(("than", (mark(clause.key, tree.THAN),)))
         else:
             words.append((clause.adjective.english, (mark(clause.key, tree.ADJECTIVE),)))
-    if clause.object is not None:
+    if clause.object:
         words += _noun_phrase(clause.object, objective=True)
-    if clause.recipient is not None:
+    if clause.recipient:
         words.append(("to", (mark(clause.recipient.key, tree.PREPOSITION),)))
         words += _noun_phrase(clause.recipient, objective=True)
-    if clause.manner is not None:
+    if clause.manner:
         words.append((clause.manner.english, (mark(clause.key, tree.MANNER),)))
-    if clause.place is not None:
+    if clause.place:
         words.append((_preposition(clause), (mark(clause.place.key, tree.PREPOSITION),)))
         words += _noun_phrase(clause.place)
     if clause.complement is not None:
@@ -110,7 +110,7 @@ def _complements(clause: Clause) -> list[Word]:
 def _preposition(clause: Clause) -> str:
     if clause.frame == "motion":
         return "to"
-    if clause.preposition is not None:
+    if clause.preposition:
         return clause.preposition.english
     return "at" if "at" in clause.place.entry.tags else "in"
 
@@ -165,7 +165,7 @@ def _noun_phrase(phrase: NounPhrase, objective: bool = False) -> list[Word]:
     if entry.kind in ("name", "city"):
         return [(entry.english, head)]
     words: list[Word] = []
-    if phrase.adjective is not None:
+    if phrase.adjective:
         words.append((phrase.adjective.english, (mark(phrase.key, tree.ADJECTIVE),)))
     words.append((entry.english_forms[0] if phrase.plural else entry.english, head))
     words = _determiner(phrase, words[0][0]) + words
@@ -179,12 +179,12 @@ def _noun_phrase(phrase: NounPhrase, objective: bool = False) -> list[Word]:
 
 def _determiner(phrase: NounPhrase, following: str) -> list[Word]:
     key = (mark(phrase.key, tree.DETERMINER),)
-    if phrase.determiner == "owner":
+    if phrase.owner is not None:
         *before, (name, head) = _noun_phrase(phrase.owner)
         return [*before, (f"{name}'s", head)]
     if phrase.determiner == "a":
         return [("an" if following[0] in "aeiou" or following == "honest" else "a", key)]
-    if phrase.word is not None:
+    if phrase.word:
         word = phrase.word
         return [(word.english_forms[0] if phrase.plural and word.english_forms else word.english, key)]
     return [(phrase.determiner, key)] if phrase.determiner else []

@@ -110,7 +110,7 @@ class French(Romance):
     def object_agreement(self, clause: Clause) -> tuple[bool, bool]:
         if clause.gap == "object":
             return "f" in clause.antecedent.entry.target_tags, clause.antecedent.plural
-        if clause.object is not None and clause.object.entry is not None and clause.object.entry.kind == "pronoun":
+        if clause.object.entry.kind == "pronoun":
             return "f" in clause.object.entry.target_tags, "3p" in clause.object.entry.tags
         return False, False
 
@@ -118,7 +118,7 @@ class French(Romance):
         return ()
 
     def subject(self, clause: Clause) -> list[TargetWord]:
-        return self.phrase(clause.subject) if clause.subject is not None else []
+        return self.phrase(clause.subject) if clause.subject else []
 
     def verb_group(self, clause: Clause) -> list[TargetWord]:
         finite, rest = self.verb_forms(clause)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeVar
 
 from .lexicon import Entry
-from .tree import Clause, NounPhrase, Sentence, Tense, Unit
+from .tree import NOBODY, Clause, NounPhrase, Sentence, Tense, Unit
 from .vocabulary import TENSES, Partners, held_out, vocabulary
 
 _T = TypeVar("_T")
@@ -43,7 +43,7 @@ class Grammar:
         """
         self._key = 0
         self.combinations = []
-        question = self.random() < (0.12 if length is None else 0.12 if length < 10 else 0)
+        question = self.random() < (0.12 if length is None or length < 10 else 0)
         if question:
             return Sentence(self._new(), [Unit(self._new(), self._question())], question=True)
         if length is not None:
@@ -56,7 +56,10 @@ class Grammar:
     def _units(self, clauses: int) -> list[Unit]:
         units: list[Unit] = []
         while clauses > 0:
-            conjunction: Literal["", "and", "but"] = "" if not units else "and" if self.random() < 0.6 else "but"
+            conjunction: Literal["", "and", "but"] = ""
+            if units:
+                said = any(unit.conjunction == "but" for unit in units)
+                conjunction = "and" if said or self.random() < 0.55 else "but"
             if clauses > 1 and self.random() < 0.6:
                 units.append(self._complex_unit(conjunction))
                 clauses -= 2
@@ -103,14 +106,14 @@ class Grammar:
             return self._say()
         else:
             clause = self._intransitive(tense)
-        clause.negated = clause.very is None and self.random() < 0.15
-        if clause.verb is not None:
+        clause.negated = not clause.very and self.random() < 0.15
+        if clause.verb:
             self._furnish(clause, timed)
         return clause
 
     def _furnish(self, clause: Clause, timed: bool) -> None:
         """Add a modal, or adverbs and a time."""
-        closed = clause.object is not None and clause.object.relative is not None
+        closed = clause.object.relative is not None
         draw = self.random()
         if clause.tense == "present" and draw < 0.2:
             clause.modal = self._pick(("can", "must", "want"))
@@ -133,9 +136,9 @@ class Grammar:
             clause.asks = "truth"
         elif draw < 0.6:
             verb = self._pick(self.words.verbs["transitive", tense])
-            clause = Clause(self._new(), "transitive", verb, None, self._object(verb), tense=tense, asks="who")
+            clause = Clause(self._new(), "transitive", verb, object=self._object(verb), tense=tense, asks="who")
         elif draw < 0.75:
-            verb = self._pick(self.words.verbs["transitive", tense])
+            verb = self._pick(self.words.verbs_of_things[tense])
             clause = Clause(self._new(), "transitive", verb, self._subject(verb, tense), tense=tense, asks="what")
         elif draw < 0.87:
             clause = self._location(self._pick(TENSES[:2]), placed=False)
@@ -144,6 +147,8 @@ class Grammar:
             verb = self._pick(self.words.verbs["intransitive", tense])
             clause = Clause(self._new(), "intransitive", verb, self._subject(verb, tense), tense=tense)
             clause.asks = "where" if self.random() < 0.5 or "dwells" in verb.tags else "when"
+        if clause.subject.entry is self.words.me:
+            clause.subject.entry = self.words.us  # nobody asks "Do I sleep?"
         return clause
 
     def _transitive(self, tense: Tense) -> Clause:
@@ -259,12 +264,14 @@ class Grammar:
         if draw < 0.28:
             # "I went": gender unknown, where a participle would show it.
             shown = "gendered" in verb.tags and tense == "past"
-            return NounPhrase(self._new(), self._pick(self.words.third_person if shown else self.words.kinds["pronoun"]))
+            return NounPhrase(
+                self._new(), self._pick(self.words.third_person if shown else self.words.kinds["pronoun"])
+            )
         if draw < 0.5:
             return NounPhrase(self._new(), self._pick(self.words.kinds["name"]))
         nouns = self.words.nouns["animal" if "animal" in verb.tags and self.random() < 0.4 else "person"]
         noun = self._pick(nouns)
-        phrase = self._noun(noun)
+        phrase = self._noun(noun, verb)
         if phrase.relative is None and self.random() < 0.1:
             second = self._pick(nouns)
             if second is not noun:
@@ -273,7 +280,7 @@ class Grammar:
 
     def _object(self, verb: Entry, plain: bool = False) -> NounPhrase:
         noun = self._combine(self.words.objects[verb], verb)
-        phrase = self._noun(noun, plain=plain)
+        phrase = self._noun(noun, verb, plain=plain)
         if not plain and phrase.relative is None and self.random() < 0.08:
             second = self._pick(self.words.objects[verb][0])
             if second is not noun:
@@ -284,6 +291,7 @@ class Grammar:
     def _noun(
         self,
         noun: Entry,
+        verb: Entry | None = None,
         plain: bool = False,
         determiner: str = "",
         plural: bool | None = None,
@@ -293,6 +301,7 @@ class Grammar:
 
         Args:
             noun: its head.
+            verb: of the clause; a relative clause takes another one.
             plain: leave out relative clauses and owners.
             determiner: its determiner; "" leaves it to chance.
             plural: its number; None leaves it to chance.
@@ -316,7 +325,7 @@ class Grammar:
         if described and self.words.adjectives[noun][0] and self.random() < (0.15 if plain else 0.28):
             phrase.adjective = self._combine(self.words.adjectives[noun], noun)
         if not plain and phrase.determiner == "the" and self.random() < 0.25:
-            phrase.relative = self._relative(phrase)
+            phrase.relative = self._relative(phrase, verb)
         return phrase
 
     def _determiner(self, phrase: NounPhrase, plain: bool) -> str:
@@ -344,17 +353,19 @@ class Grammar:
         owner = self._pick(self.words.nouns["profession"])
         return NounPhrase(self._new(), owner, determiner="the")
 
-    def _relative(self, phrase: NounPhrase) -> Clause | None:
-        """Draw "who reads a book" or "that Maria reads"; None if no verb fits."""
+    def _relative(self, phrase: NounPhrase, taken: Entry | None) -> Clause | None:
+        """Draw "who reads a book" or "that Maria reads"; None if no verb fits but the one that is taken."""
         noun = phrase.entry
         tense = self._pick(TENSES[:2])
         if "person" in noun.tags and self.random() < 0.65:
             verb = self._pick(self.words.verbs["transitive", tense])
+            if verb is taken:
+                return None
             patient = self._noun(self._combine(self.words.objects[verb], verb), plain=True)
             return Clause(
-                self._new(), "transitive", verb, None, patient, tense=tense, gap="subject", antecedent=phrase
+                self._new(), "transitive", verb, NOBODY, patient, tense=tense, gap="subject", antecedent=phrase
             )
-        verbs = self.words.relatives[noun, tense]
+        verbs = [verb for verb in self.words.relatives[noun, tense] if verb is not taken]
         if not verbs:
             return None
         verb = self._pick(verbs)
@@ -371,7 +382,7 @@ class Grammar:
 
     def _other(self, pool: Sequence[Entry], subject: NounPhrase) -> NounPhrase:
         """Draw a pronoun or name that cannot be the subject itself ("I see us")."""
-        own = subject.entry.english if subject.entry is not None else ""
+        own = subject.entry.english
         taken = (own, _SAME_PERSON.get(own, own))
         return NounPhrase(self._new(), self._pick([entry for entry in pool if entry.english not in taken]))
 

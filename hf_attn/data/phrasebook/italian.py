@@ -110,7 +110,7 @@ class Italian(Romance):
         if kind == "possessive":
             possessive = adjective_form(phrase.word, is_feminine, phrase.plural)
             words.append((possessive, (key,), ()))
-            close_kin = "kin" in phrase.entry.tags and not phrase.plural and phrase.adjective is None
+            close_kin = "kin" in phrase.entry.tags and not phrase.plural and not phrase.adjective
             article = not close_kin or phrase.word.english == "their"
         elif kind in ("this", "many"):
             words.append((adjective_form(phrase.word, is_feminine, phrase.plural), (key,), ()))
@@ -139,18 +139,18 @@ class Italian(Romance):
         return masculine[:-1] + "oaie"[is_plural * 2 + is_feminine]
 
     def object_agreement(self, clause: Clause) -> tuple[bool, bool]:
-        if clause.object is not None and clause.object.entry is not None and clause.object.entry.kind == "pronoun":
+        if clause.object.entry.kind == "pronoun":
             return "f" in clause.object.entry.target_tags, "3p" in clause.object.entry.tags
         return False, False
 
     def dropped(self, clause: Clause) -> tuple[int, ...]:
         subject = clause.subject
-        if subject is not None and subject.entry is not None and subject.entry.kind == "pronoun":
+        if subject.entry.kind == "pronoun":
             return heads(subject)
         return ()
 
     def subject(self, clause: Clause) -> list[TargetWord]:
-        if clause.subject is None or self.dropped(clause):
+        if not clause.subject or self.dropped(clause):
             return []
         return self.phrase(clause.subject)
 

@@ -6,7 +6,6 @@ Predicates are a chain of words of which the last takes tense and ending: 읽고
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from . import tree
 from .english import person
@@ -14,15 +13,13 @@ from .hangul import attach, close, final, formal, without_rieul
 from .realise import TargetWord, expression
 from .tree import Clause, NounPhrase, Sentence, mark
 
-Ending = Literal["statement", "question", "and", "but", "because", "when", "if", "relative", "says", "knows"]
-
 
 @dataclass(frozen=True, slots=True)
 class Stem:
     """A predicate before its endings.
 
-    `plain` is the stem, `joined` stem + 아/어, `linked` stem + (으). `kind` is "verb", "adjective", "being" (있다, 없다)
-    or "copula" (이다, 아니다).
+    `plain` is the stem, `joined` the stem with 아/어, `linked` the stem with (으). `kind` is "verb", "adjective",
+    "being" (있다, 없다) or "copula" (이다, 아니다).
     """
 
     plain: str
@@ -47,13 +44,14 @@ def copula(noun: str) -> Stem:
     return Stem(noun + "이", noun + ("이어" if final(noun) else "여"), noun + "이", "copula")
 
 
-def inflect(stem: Stem, tense: str, ending: Ending) -> list[str]:
+def inflect(stem: Stem, tense: str, ending: str) -> list[str]:
     """Add tense and ending to a stem.
 
     Args:
         stem: the last word of a predicate.
         tense: "present" or "past"; the future is a stem of its own (것이다).
-        ending: what the clause is.
+        ending: "statement", "question", "relative", "says", "knows" (what is said or known), or the conjunction that
+            the ending expresses: "and", "but", "because", "when", "if".
 
     Returns:
         One word, or two where the ending brings a noun (때, 때문에, 것을).
@@ -120,12 +118,12 @@ class Korean:
         words.append(("?" if sentence.question else ".", (mark(sentence.key, tree.STOP),), ()))
         return words
 
-    def clause(self, clause: Clause, ending: Ending, particle: str, ending_marks: tuple = ()) -> list[TargetWord]:
+    def clause(self, clause: Clause, ending: str, particle: str, ending_marks: tuple = ()) -> list[TargetWord]:
         """Say a clause.
 
         Args:
             clause: main, subordinate or relative.
-            ending: what the clause is.
+            ending: as `inflect` takes it.
             particle: of its subject: "은" or "이".
             ending_marks: what the ending translates.
         """
@@ -133,19 +131,19 @@ class Korean:
         location = clause.frame in ("existence", "location")
         if clause.asks == "who":
             words.append(("누가", (mark(clause.key, tree.QUESTION),), ()))
-        elif clause.subject is not None and clause.frame != "existence":
+        elif clause.subject and clause.frame != "existence":
             words += self.phrase(clause.subject, particle)
-        if clause.time is not None:
+        if clause.time:
             words += expression(clause.time.target, clause.time.target_tags, mark(clause.key, tree.TIME))
         if clause.asks in ("where", "when"):
             asked = {"when": "언제", "where": "어디에" if location else "어디에서"}[clause.asks]
             words.append((asked, (mark(clause.key, tree.QUESTION),), ()))
-        if clause.frequency is not None:
+        if clause.frequency:
             words += expression(clause.frequency.target, clause.frequency.target_tags, mark(clause.key, tree.FREQUENCY))
         words += self._place(clause)
         if clause.frame == "existence":
             words += self.phrase(clause.subject, "이")
-        if clause.recipient is not None:
+        if clause.recipient:
             words += self.phrase(clause.recipient, "에게", mark(clause.recipient.key, tree.PREPOSITION))
         if clause.asks == "what":
             words.append(("무엇을", (mark(clause.key, tree.QUESTION),), ()))
@@ -155,26 +153,26 @@ class Korean:
         if clause.frame == "comparison":
             words += self.phrase(clause.object, "보다", mark(clause.key, tree.THAN))
             words.append(("더", (), (mark(clause.key, tree.ADJECTIVE),)))
-        elif clause.object is not None and clause.frame != "profession":
+        elif clause.object and clause.frame != "profession":
             words += self.phrase(clause.object, "을")
-        if clause.very is not None:
+        if clause.very:
             words.append((clause.very.target, (mark(clause.key, tree.VERY),), ()))
-        if clause.manner is not None:
+        if clause.manner:
             words += expression(clause.manner.target, clause.manner.target_tags, mark(clause.key, tree.MANNER))
         return words + self._predicate(clause, ending, ending_marks)
 
     def _place(self, clause: Clause) -> list[TargetWord]:
-        if clause.place is None:
+        if not clause.place:
             return []
         key = mark(clause.place.key, tree.PREPOSITION)
-        if clause.preposition is not None:
+        if clause.preposition:
             return [*self.phrase(clause.place, ""), (clause.preposition.target, (), (key,))]
         still = clause.frame in ("existence", "location", "motion")
-        if clause.verb is not None and "toward" in clause.verb.target_tags:  # 돌아가다 names its goal with (으)로
+        if clause.verb and "toward" in clause.verb.target_tags:  # 돌아가다 names its goal with (으)로
             return self.phrase(clause.place, "으로", key)
         return self.phrase(clause.place, "에" if still else "에서", key)
 
-    def _predicate(self, clause: Clause, ending: Ending, ending_marks: tuple) -> list[TargetWord]:
+    def _predicate(self, clause: Clause, ending: str, ending_marks: tuple) -> list[TargetWord]:
         head, auxiliary = (mark(clause.key, tree.HEAD),), mark(clause.key, tree.AUXILIARY)
         negation, modal = mark(clause.key, tree.NEGATION), mark(clause.key, tree.MODAL)
         chain: list[TargetWord] = []
@@ -217,7 +215,7 @@ class Korean:
             return _EXIST
         if clause.frame == "profession":
             return copula(clause.object.entry.target)
-        if clause.adjective is not None:
+        if clause.adjective:
             plain, joined, linked, adnominal = clause.adjective.target_forms
             return Stem(plain, joined, linked, "being" if adnominal.endswith("있는") else "adjective")
         plain, joined, linked = clause.verb.target_forms
@@ -230,7 +228,7 @@ class Korean:
         if clause.modal == "must":
             return ([stem.linked + "면", "안"], _BECOME) if clause.negated else ([stem.joined + "야"], _DO)
         subject = clause.subject or clause.antecedent
-        if subject is not None and person(subject) in ("1s", "1p"):
+        if subject and person(subject) in ("1s", "1p"):
             return [stem.plain + "고"], Stem("싶", "싶어", "싶으", "adjective")
         return [stem.plain + "고", "싶어"], _DO
 
@@ -256,9 +254,9 @@ class Korean:
             words += self.clause(phrase.relative, "relative", "이", (mark(phrase.key, tree.RELATIVE),))
         if phrase.owner is not None:
             words += self.phrase(phrase.owner, "의")
-        elif phrase.word is not None and phrase.determiner != "number":
+        elif phrase.word and phrase.determiner != "number":
             words.append((phrase.word.target, (key,), ()))
-        if phrase.adjective is not None:
+        if phrase.adjective:
             words.append((phrase.adjective.target_forms[3], (mark(phrase.key, tree.ADJECTIVE),), ()))
         if phrase.determiner == "number":
             counter = entry.target_forms[0]

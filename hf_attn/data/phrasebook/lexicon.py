@@ -3,21 +3,23 @@
 Columns: ``kind`` (noun, verb, adjective, ...), ``english`` (lemma), ``english_forms``, ``tags`` (what the entry means
 and combines with), ``target`` (lemma), ``target_forms``, ``target_tags``. The forms, separated by spaces, are
 
-    kind        english_forms           Italian, French                                        Korean
-    noun        plural (- if none)      plural, feminine of a profession (- if none)           counter
-    name, city  (none)                  (none)                                                 (none)
-    verb        3rd singular, past      present 1s 3s 1p 3p, participle, future stem           stem, stem + 아/어, stem + (으)
-    adjective   comparative (- if none) masc., fem., masc. plural, fem. plural, before vowel   the same, adnominal form
-    pronoun     object                  direct object, indirect object                         (none)
-    possessive, this, many  (plural)    masc., fem., masc. plural, fem. plural                 (none)
-    time, adverb  (none; several words) (none; several words, their links in target_tags)      the same
+    kind        english_forms            Italian and French                              Korean
+    noun        plural (- if none)       plural, feminine of a profession (- if none)    counter
+    verb        3rd singular, past       present 1s 3s 1p 3p, participle, future stem    stem, with 아/어, with (으)
+    adjective   comparative (- if none)  masculine, feminine, and their plurals; then    stem, with 아/어, with (으),
+                                         the masculine before a vowel, if it differs     before a noun
+    pronoun     object                   direct object, indirect object
+    possessive                           as adjectives
+    determiner  plural                   as adjectives
 
-Links are written ``english_word-target_word``, with ``?`` behind a link that is only possible.
+Of other kinds an entry is its lemma; an expression of time may have several words, whose links are in ``target_tags``:
+``english_word-target_word``, with ``?`` behind a link that is only possible. Genders are there too, and
+"ahead" (the adjective comes before the noun), "be" (its past is formed with "be"), "toward" (its goal takes 으로).
 Next: ``grammar.py`` builds sentences from these entries.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 LANGUAGES = ("it", "fr", "ko")
@@ -36,8 +38,14 @@ class Entry:
     target_forms: tuple[str, ...]
     target_tags: tuple[str, ...]
 
+    def __bool__(self) -> bool:
+        return bool(self.english)
 
-@lru_cache(maxsize=None)
+
+NO_ENTRY = Entry("", "", (), frozenset(), "", (), ())
+
+
+@cache
 def load_lexicon(language: str) -> tuple[Entry, ...]:
     """Read the lexicon from English to one language.
 

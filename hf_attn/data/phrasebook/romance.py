@@ -4,6 +4,8 @@
 negation and questions. Each word comes with the marks it surely and possibly translates (``realise.py``).
 """
 
+from abc import ABC, abstractmethod
+
 from . import tree
 from .english import person
 from .lexicon import Entry
@@ -33,10 +35,10 @@ def feminine(phrase: NounPhrase) -> bool:
 
 def _is_pronoun(phrase: NounPhrase) -> bool:
     """An object pronoun is a clitic: the verb group says it."""
-    return phrase.entry is not None and phrase.entry.kind == "pronoun"
+    return phrase.entry.kind == "pronoun"
 
 
-class Romance:
+class Romance(ABC):
     """Shared realiser; the tables are indexed by person: 1st and 3rd singular, 1st and 3rd plural."""
 
     COPULA: dict[str, tuple[str, ...]]
@@ -100,19 +102,19 @@ class Romance:
 
     def _complements(self, clause: Clause) -> list[TargetWord]:
         words: list[TargetWord] = []
-        if clause.adjective is not None:
+        if clause.adjective:
             words += self._predicate_adjective(clause)
         if clause.frame == "comparison":
             words += self.phrase(clause.object, self.THAN, mark(clause.key, tree.THAN))
         elif clause.frame == "profession":
             words += self.profession(clause)
-        elif clause.object is not None and not _is_pronoun(clause.object):
+        elif clause.object and not _is_pronoun(clause.object):
             words += self.object(clause)
-        if clause.recipient is not None and not _is_pronoun(clause.recipient):
+        if clause.recipient and not _is_pronoun(clause.recipient):
             words += self.phrase(clause.recipient, self.TO, mark(clause.recipient.key, tree.PREPOSITION))
-        if clause.manner is not None:
+        if clause.manner:
             words += self.fixed(clause.manner, clause.key, tree.MANNER)
-        if clause.place is not None:
+        if clause.place:
             words += self.phrase(clause.place, self._preposition(clause), mark(clause.place.key, tree.PREPOSITION))
         if clause.complement is not None:
             words.append((self.THAT, (mark(clause.key, tree.THAT),), ()))
@@ -123,7 +125,7 @@ class Romance:
         subject = clause.subject or clause.antecedent
         key = mark(clause.key, tree.ADJECTIVE)
         words: list[TargetWord] = []
-        if clause.very is not None:
+        if clause.very:
             words.append((clause.very.target, (mark(clause.key, tree.VERY),), ()))
         if clause.frame == "comparison":
             words.append((self.MORE, (), (key,)))
@@ -134,7 +136,7 @@ class Romance:
     def _preposition(self, clause: Clause) -> str:
         if clause.frame == "motion" or clause.place.entry.kind == "city":
             return self.TO
-        if clause.preposition is not None:
+        if clause.preposition:
             return clause.preposition.target
         return self.TO if "at" in clause.place.entry.tags else self.IN
 
@@ -155,7 +157,7 @@ class Romance:
             clause: its subject is the one it has, the noun before a relative clause, or "who".
         """
         subject = clause.subject or clause.antecedent
-        if clause.asks == "who" or subject is None:
+        if clause.asks == "who" or not subject:
             return 1, False, False
         agree = person(subject)
         return SLOTS[agree], feminine(subject), agree in ("1p", "3p")
@@ -167,7 +169,7 @@ class Romance:
             clause: with a pronoun as object or recipient.
         """
         for phrase, form, preposition in ((clause.object, 0, False), (clause.recipient, 1, True)):
-            if phrase is not None and _is_pronoun(phrase):
+            if _is_pronoun(phrase):
                 helps = (mark(phrase.key, tree.PREPOSITION),) if preposition else ()
                 return [(phrase.entry.target_forms[form], (mark(phrase.key, tree.HEAD),), helps)]
         return []
@@ -181,7 +183,7 @@ class Romance:
         slot, is_feminine, is_plural = self.agreement(clause)
         head, auxiliary = mark(clause.key, tree.HEAD), mark(clause.key, tree.AUXILIARY)
         helped = (auxiliary, *self.dropped(clause))
-        if clause.verb is None:
+        if not clause.verb:
             return (self.COPULA[clause.tense][slot], (head,), helped), []
         verb = clause.verb
         if clause.modal:
@@ -229,7 +231,7 @@ class Romance:
         is_feminine = "f" in entry.target_tags
         noun = (entry.target_forms[0] if phrase.plural else entry.target, (head,), ())
         core: list[TargetWord] = [noun]
-        if phrase.adjective is not None:
+        if phrase.adjective:
             adjective = phrase.adjective
             ahead = "ahead" in adjective.target_tags
             form = self.attributive(adjective, is_feminine, phrase.plural, noun[0] if ahead else "")
@@ -247,14 +249,15 @@ class Romance:
 
     # What the languages do differently.
 
+    @abstractmethod
     def finish(self, words: list[TargetWord]) -> list[TargetWord]:
         """Elide what elides before the next word.
 
         Args:
             words: the sentence.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def determiner(
         self, phrase: NounPhrase, core: list[TargetWord], preposition: str, helps: tuple[int, ...]
     ) -> list[TargetWord]:
@@ -266,8 +269,8 @@ class Romance:
             preposition: contracted with a definite article, or "".
             helps: the mark of the preposition, if there is one.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def attributive(self, adjective: Entry, is_feminine: bool, is_plural: bool, noun: str) -> str:
         """Return an adjective that stands beside its noun.
 
@@ -277,8 +280,8 @@ class Romance:
             is_plural: the noun is plural.
             noun: the noun behind it; "" if the adjective follows the noun.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def participle(self, masculine: str, is_feminine: bool, is_plural: bool) -> str:
         """Return the form of a past participle.
 
@@ -287,71 +290,70 @@ class Romance:
             is_feminine: it agrees with something feminine.
             is_plural: it agrees with something plural.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def object_agreement(self, clause: Clause) -> tuple[bool, bool]:
         """Return whether a participle after "have" is feminine and plural by its object.
 
         Args:
             clause: transitive, in the past.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def dropped(self, clause: Clause) -> tuple[int, ...]:
         """Return the mark of a subject pronoun that only the verb ending expresses.
 
         Args:
             clause: any.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def subject(self, clause: Clause) -> list[TargetWord]:
         """Say the subject.
 
         Args:
             clause: a statement.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def verb_group(self, clause: Clause) -> list[TargetWord]:
         """Say negation, clitics and verb.
 
         Args:
             clause: any frame but "existence".
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def existence(self, clause: Clause) -> list[TargetWord]:
         """Say "there is" and what there is.
 
         Args:
             clause: of the frame "existence".
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def question(self, clause: Clause) -> list[TargetWord]:
         """Say question word, subject and verb.
 
         Args:
             clause: a question.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def profession(self, clause: Clause) -> list[TargetWord]:
         """Say the profession of the subject.
 
         Args:
             clause: of the frame "profession".
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def object(self, clause: Clause) -> list[TargetWord]:
         """Say an object that is not a pronoun.
 
         Args:
             clause: with an object.
         """
-        raise NotImplementedError
 
 
 def adjective_form(adjective: Entry, is_feminine: bool, is_plural: bool) -> str:

@@ -8,7 +8,7 @@ each of its words answers to; equal marks are the word links (``realise.py``). N
 from dataclasses import dataclass
 from typing import Literal
 
-from .lexicon import Entry
+from .lexicon import NO_ENTRY, Entry
 
 # Roles: what a word expresses of its node.
 HEAD, DETERMINER, ADJECTIVE, RELATIVE, PREPOSITION, AUXILIARY, NEGATION, MODAL = range(8)
@@ -29,9 +29,9 @@ def mark(key: int, role: int) -> int:
     return key * ROLES + role
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class NounPhrase:
-    """Something talked about.
+    """Something talked about; `NOBODY` is false.
 
     `determiner` is "the", "a", "this", "that", "many", "number", "owner" (``Maria's``), "possessive" or "" (names,
     pronouns, masses such as water); `word` is the entry of a number, a possessive, "this", "that" or "many". If
@@ -39,14 +39,20 @@ class NounPhrase:
     """
 
     key: int
-    entry: Entry | None = None
+    entry: Entry = NO_ENTRY
     plural: bool = False
     determiner: str = ""
-    word: Entry | None = None
+    word: Entry = NO_ENTRY
     owner: "NounPhrase | None" = None
-    adjective: Entry | None = None
+    adjective: Entry = NO_ENTRY
     relative: "Clause | None" = None
     members: "tuple[NounPhrase, ...]" = ()
+
+    def __bool__(self) -> bool:
+        return self.key >= 0
+
+
+NOBODY = NounPhrase(-1)
 
 
 @dataclass(slots=True)
@@ -56,30 +62,30 @@ class Clause:
     `frame` says which parts there are: "intransitive", "transitive", "give" (object and recipient), "motion" (place is
     the goal), "adjective", "comparison" (object is what the subject is compared with), "profession" (object is the
     profession), "location", "existence", "say" (complement). In a relative clause the part that the noun stands for,
-    named by `gap` ("subject" or "object"), is None. `asks` is "" or what a question asks for: "truth", "who", "what",
-    "where", "when".
+    named by `gap` ("subject" or "object"), is `NOBODY`. `asks` is "" or what a question asks for: "truth", "who",
+    "what", "where", "when".
     """
 
     key: int
     frame: str
-    verb: Entry | None = None
-    subject: NounPhrase | None = None
-    object: NounPhrase | None = None
-    recipient: NounPhrase | None = None
-    adjective: Entry | None = None
+    verb: Entry = NO_ENTRY
+    subject: NounPhrase = NOBODY
+    object: NounPhrase = NOBODY
+    recipient: NounPhrase = NOBODY
+    adjective: Entry = NO_ENTRY
     complement: "Clause | None" = None
     tense: Tense = "present"
     negated: bool = False
     modal: Literal["", "can", "must", "want"] = ""
     gap: str = ""
-    antecedent: NounPhrase | None = None
+    antecedent: NounPhrase = NOBODY
     asks: str = ""
-    very: Entry | None = None
-    frequency: Entry | None = None
-    manner: Entry | None = None
-    preposition: Entry | None = None
-    place: NounPhrase | None = None
-    time: Entry | None = None
+    very: Entry = NO_ENTRY
+    frequency: Entry = NO_ENTRY
+    manner: Entry = NO_ENTRY
+    preposition: Entry = NO_ENTRY
+    place: NounPhrase = NOBODY
+    time: Entry = NO_ENTRY
     time_first: bool = False
 
 

@@ -5,7 +5,7 @@ checksum of the two words: one in eight is held out. No word is held out. Next: 
 """
 
 import zlib
-from functools import lru_cache
+from functools import cache
 
 from .lexicon import Entry, load_lexicon
 from .tree import Tense
@@ -48,6 +48,9 @@ class Vocabulary:
             for frame in FRAMES
             for tense in TENSES
         }
+        self.verbs_of_things = {
+            tense: [v for v in self.verbs["transitive", tense] if "o:person" not in v.tags] for tense in TENSES
+        }
         self.objects: dict[Entry, Partners] = {}
         for verb in verbs:
             fits = [n for n in nouns if any(f"o:{tag}" in verb.tags for tag in n.tags)]
@@ -66,10 +69,11 @@ class Vocabulary:
                 ordinary = [v for v in self.verbs["transitive", tense] if noun in self.objects[v][0]]
                 self.relatives[noun, tense] = ordinary
         self.described = [n for n in nouns if self.predicates[n][0]]
-        self.personal = [a for a in adjectives if "person" in a.tags]
+        self.personal = [a for a in adjectives if a.tags & {"person", "personal"}]
         self.times = {tense: [t for t in self.kinds["time"] if tense in t.tags] for tense in TENSES}
         self.places = self.nouns["place"] + self.kinds["city"]
         self.goals = self.nouns["goal"] + self.kinds["city"]
+        self.me, self.us = (p for tag in ("1s", "1p") for p in self.kinds["pronoun"] if tag in p.tags)
         self.third_person = [p for p in self.kinds["pronoun"] if p.tags & {"3s", "3p"}]
         self.he_and_she = [p for p in self.third_person if "3s" in p.tags]
         self.pointers = [w for w in self.kinds["determiner"] if w.english in ("this", "that")]
@@ -81,7 +85,7 @@ def _has(verb: Entry, tense: Tense) -> bool:
     return tense != "past" or verb.english_forms[1] != verb.english
 
 
-@lru_cache(maxsize=None)
+@cache
 def vocabulary(language: str) -> Vocabulary:
     """Return the vocabulary of a language, built once.
 

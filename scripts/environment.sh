@@ -1,0 +1,18 @@
+# Sourced by the other shell scripts: makes the virtual environment .venv and installs the package into it.
+#   source scripts/environment.sh EXTRAS
+# Runs again only when pyproject.toml, scripts/constraints.txt or the extras have changed.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+    echo "hf_attn needs Python 3.10 or newer; set PYTHON to such an interpreter" >&2
+    exit 1
+}
+wanted="$1 $(cat pyproject.toml scripts/constraints.txt | cksum)"
+if [ "$(cat .venv/installed 2>/dev/null)" != "$wanted" ]; then
+    echo "Installing hf_attn[$1] into .venv (some minutes the first time) ..."
+    [ -x .venv/bin/python ] || "$python" -m venv .venv || exit 1
+    .venv/bin/python -m pip install --quiet --constraint scripts/constraints.txt --editable ".[$1]" || exit 1
+    echo "$wanted" > .venv/installed
+fi
+export PATH="$PWD/.venv/bin:$PATH" TOKENIZERS_PARALLELISM=false

@@ -1,0 +1,226 @@
+"""The page in a real browser: pointing, keyboard, menus, narrow and dark screens, two pages in one notebook."""
+
+import re
+import shutil
+
+import pytest
+import torch
+
+from hf_attn.visualization import alignment_html
+
+pytestmark = pytest.mark.browser
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LONG = (
+    "the old teacher who had read the book wrote a letter to Donaudampfschifffahrtsgesellschaftskapitänsmützenfabrik "
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium. The tests fail where there is none: install chromium and `pip install playwright`."""
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    executable = next((path for path in map(shutil.which, names) if path), None)
+    assert executable, "no Chromium found; on Debian: sudo apt-get install chromium"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """A function that opens a document; at the end of the test it must have asked for nothing and broken nothing."""
+    contexts, complaints = [], []
+
+    def open_page(document, width=1000, dark=False):
+        path = tmp_path / f"page-{len(contexts)}.html"
+        path.write_text(document, encoding="utf-8")
+        context = browser.new_context(
+            viewport={"width": width, "height": 700}, color_scheme="dark" if dark else "light", offline=True
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(5000)
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: request.url == path.as_uri() or complaints.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert [complaint for complaint in complaints if complaint != "about:srcdoc"] == []
+
+
+READ = """words => words.map(word => ({
+  weight: Number(word.style.getPropertyValue("--weight")),
+  number: word.querySelector(".number").textContent,
+  background: getComputedStyle(word).backgroundImage,
+  active: word.classList.contains("active"),
+  focused: document.activeElement === word,
+}))"""
+
+
+def state(page, side):
+    return page.locator(f"#{side} .word").evaluate_all(READ)
+
+
+def shown_weights(page, side):
+    return torch.tensor([word["weight"] for word in state(page, side)])
+
+
+def close(weights, expected):
+    torch.testing.assert_close(weights, expected.float(), atol=1e-4, rtol=0)
+
+
+def test_pointing_at_a_word_lights_its_partners(make_translation, open_page):
+    translation = make_translation("the cat sleeps now.", "il gatto dorme.")
+    weights = translation.alignment().weights
+    page = open_page(alignment_html(translation).document)
+    idle_lines = page.locator("#links path").count()
+    assert idle_lines == int((weights >= 0.2).sum())
+
+    page.locator("#target .word").nth(1).hover()
+    partners = state(page, "source")
+    close(shown_weights(page, "source"), weights[1])
+    for partner, weight in zip(partners, weights[1].tolist(), strict=True):
+        assert partner["number"] == (f"{weight:.2f}" if weight >= 0.005 else "")
+        colour = re.findall(r"[\d.]+", re.search(r"rgba?\((.*?)\)", partner["background"])[1])
+        assert float([*colour, 1][3]) == pytest.approx(weight, abs=0.01)
+    assert [word["active"] for word in state(page, "target")] == [False, True, False, False, False]
+    assert page.locator("#links path").count() == int((weights[1] >= 0.005).sum())
+    best = translation.alignment().source_words[int(weights[1].argmax())]
+    assert f"{best}\u2069 {float(weights[1].max()):.2f}" in page.locator("#status").text_content()
+
+    page.locator("#source .word").nth(3).hover()
+    close(shown_weights(page, "target"), weights[:, 3])
+    assert not shown_weights(page, "source").any()
+    page.mouse.move(5, 690)
+    assert not shown_weights(page, "target").any()
+    assert page.locator("#links path").count() == idle_lines
+
+
+def test_lines_join_the_words(make_translation, open_page):
+    page = open_page(alignment_html(make_translation("the cat", "il gatto", layers=1, heads=1)).document)
+    page.locator("#target .word").nth(0).hover()
+    line = page.locator("#links path").nth(0)
+    assert line.evaluate("path => path instanceof SVGPathElement && path.getTotalLength() > 50")
+    start = line.evaluate("path => { const p = path.getPointAtLength(0); return [p.x, p.y]; }")
+    end = line.evaluate("path => { const p = path.getPointAtLength(path.getTotalLength()); return [p.x, p.y]; }")
+    stage, source, target = (
+        page.locator(name).first.bounding_box() for name in ("#stage", "#source .word", "#target .word")
+    )
+    middle = {"source": source["x"] + source["width"] / 2, "target": target["x"] + target["width"] / 2}
+    assert start == pytest.approx([middle["source"] - stage["x"], source["y"] + source["height"] - stage["y"]], abs=1)
+    assert end == pytest.approx([middle["target"] - stage["x"], target["y"] - stage["y"]], abs=1)
+
+
+def test_keyboard_alone(make_translation, open_page):
+    translation = make_translation("the cat sleeps", "il gatto dorme", layers=1, heads=1)
+    weights = translation.alignment().weights
+    page = open_page(alignment_html(translation).document)
+
+    def focused(side):
+        return [number for number, word in enumerate(state(page, side)) if word["focused"]]
+
+    page.keyboard.press("Tab")
+    assert focused("source") == [0]
+    close(shown_weights(page, "target"), weights[:, 0])
+    for key, position in (("ArrowRight", 1), ("End", 3), ("ArrowRight", 3), ("ArrowLeft", 2), ("Home", 0)):
+        page.keyboard.press(key)
+        assert focused("source") == [position]
+        close(shown_weights(page, "target"), weights[:, position])
+    page.keyboard.press("ArrowDown")
+    strongest = int(weights[:, 0].argmax())
+    assert focused("target") == [strongest]
+    close(shown_weights(page, "source"), weights[strongest])
+    page.keyboard.press("ArrowUp")
+    assert focused("source") == [int(weights[strongest].argmax())]
+    page.keyboard.press("Tab")
+    assert focused("target") == [strongest]
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    assert not shown_weights(page, "source").any()
+
+
+def test_arrow_keys_follow_the_writing(make_translation, open_page):
+    page = open_page(alignment_html(make_translation("هذا كتاب جديد", "a new book", layers=1, heads=1)).document)
+    page.keyboard.press("Tab")
+    before = page.locator("#source .word:focus").bounding_box()
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#source .word:focus").bounding_box()["x"] < before["x"]
+
+
+def test_menus_change_everything(make_translation, open_page):
+    translation = make_translation("the cat", "il gatto", layers=3, heads=2)
+    page = open_page(alignment_html(translation).document)
+    page.get_by_label("Layer").select_option("2")
+    page.get_by_label("Heads").select_option("head 1 of 2")
+    expected = translation.alignment(layer=1, heads=0)
+    for caption in page.locator(".describes").all():
+        assert caption.text_content() == expected.description
+    cells = page.locator("#table td").all_text_contents()
+    assert cells == [f"{weight:.2f}" for weight in expected.weights.round(decimals=4).flatten().tolist()]
+    page.locator("#target .word").nth(2).click()
+    close(shown_weights(page, "source"), expected.weights[2])
+    names = page.locator("#source .word, #target .word").evaluate_all("all => all.map(word => word.ariaLabel)")
+    for name, word in zip(names, [*expected.source_words, *expected.target_words], strict=True):
+        assert name.startswith(f"{word}: ")
+    page.locator("#heads").focus()
+    page.get_by_label("Layer").select_option("3")
+    assert page.locator("#table td").first.text_content() != cells[0]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_narrow_screens(make_translation, open_page, dark):
+    page = open_page(alignment_html(make_translation(LONG * 2, LONG * 2)).document, width=320, dark=dark)
+    page.locator("#target .word").nth(20).hover()
+    page.locator("summary").click()
+    assert page.evaluate("document.scrollingElement.scrollWidth") == 320
+    for word in page.locator(".word").evaluate_all("all => all.map(word => word.getBoundingClientRect().toJSON())"):
+        assert 0 <= word["left"] and word["right"] <= 320
+    paper, ink = (page.evaluate(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color"))
+    light = [sum(map(int, colour[4:-1].split(","))) > 384 for colour in (paper, ink)]
+    assert light == [not dark, dark]
+
+
+def test_markup_in_a_sentence_stays_text(make_translation, open_page):
+    attack = '<img src=x onerror=alert(1)> </script><script>alert(2)</script> "><b> <!-- \u2028'
+    translation = make_translation(attack, "ciao")
+    pieces = len(translation.source_tokens)
+    translation.source_tokens = [attack, "<svg/onload=alert(3)>"] * (pieces // 2) + ["</s>"] * (pieces % 2)
+    page = open_page(alignment_html(translation, words=False).document)
+    for word in page.locator("#source .word").all()[:2]:
+        word.hover()
+    assert page.locator("#source .text").all_text_contents() == translation.source_tokens
+    assert page.locator("img, b, iframe").count() == 0
+    assert page.locator("script").count() == 2
+
+
+def test_two_pages_in_one_notebook(make_translation, open_page):
+    first, second = make_translation("the cat sleeps", "il gatto dorme"), make_translation("a dog", "un cane")
+    cells = "".join(f"<div>{alignment_html(translation)._repr_html_()}</div>" for translation in (first, second))
+    page = open_page(f"<!DOCTYPE html><body>{cells}</body>")
+    frames = page.frames[1:]
+    assert len(frames) == 2
+    frames[0].locator("#target .word").nth(0).hover()
+    close(shown_weights(frames[0], "source"), first.alignment().weights[0])
+    assert not shown_weights(frames[1], "source").any()
+    frames[1].locator("#target .word").nth(1).hover()
+    close(shown_weights(frames[1], "source"), second.alignment().weights[1])
+    for frame, element in zip(frames, page.locator("iframe").all(), strict=True):
+        assert element.bounding_box()["height"] == pytest.approx(frame.evaluate("document.body.offsetHeight"), abs=1)
+        assert frame.evaluate("document.scrollingElement.scrollHeight <= innerHeight")

@@ -1,0 +1,193 @@
+"""The page holds the words as they are, the weights as they are, and nothing from outside."""
+
+import html
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hf_attn.inference import Translation
+from hf_attn.visualization import alignment_html
+
+NASTY = [
+    "<img src=x onerror=alert(1)>",
+    '"><b>',
+    "</script><script>alert(1)</script>",
+    "<!--",
+    "a\u2028b",
+    "&amp;",
+    "{style}",
+    "학생이",
+    "🙂",
+]
+ELEMENTS = set(
+    "html head meta title style body main div p svg button span label select option details summary table caption "
+    "thead tbody tr th td script".split()
+)
+
+
+class Page(HTMLParser):
+    """What a page consists of: its elements, and the text directly inside each."""
+
+    def __init__(self, document):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.texts, self.open = [], [], []
+        self.feed(document)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.texts.append("")
+        if tag != "meta":
+            self.open.append(len(self.texts) - 1)
+
+    def handle_endtag(self, tag):
+        assert self.elements[self.open.pop()][0] == tag
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts[self.open[-1]] += data
+
+    def find(self, tag, **attributes):
+        return [
+            (found, text)
+            for (name, found), text in zip(self.elements, self.texts, strict=True)
+            if name == tag and attributes.items() <= found.items()
+        ]
+
+    def data(self):
+        return json.loads(self.find("script", id="data")[0][1])
+
+
+def words_of(page):
+    return [text for _, text in page.find("span", **{"class": "text"})]
+
+
+def translation_of(source_tokens, target_tokens, layers=1, heads=1):
+    random = torch.Generator().manual_seed(0)
+    shape = (layers, heads, len(target_tokens), len(source_tokens))
+    weights = torch.randn(shape, generator=random).softmax(dim=-1)
+    return Translation("", "", source_tokens, target_tokens, [], 0.0, cross_attentions=weights)
+
+
+def test_all_weights_are_in_the_page(make_translation):
+    translation = make_translation("the cat sleeps.", "il gatto dorme.", layers=2, heads=3)
+    data = Page(alignment_html(translation).document).data()
+    assert len(data["weights"]) == 2
+    for layer in range(2):
+        for choice, heads in enumerate([None, 0, 1, 2]):
+            expected = translation.alignment(layer=layer, heads=heads)
+            torch.testing.assert_close(
+                torch.tensor(data["weights"][layer][choice]), expected.weights, atol=0.5e-4 + 1e-7, rtol=0
+            )
+            assert data["captions"][layer][choice] == expected.description
+        assert len(data["weights"][layer]) == 4
+    numbers = re.findall(r"\d+\.\d+", json.dumps(data["weights"]))
+    assert max(len(number.split(".")[1]) for number in numbers) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "layer", "heads"),
+    [
+        ({}, "2", "mean of 3 heads"),
+        ({"layer": 0, "heads": 2}, "1", "head 3 of 3"),
+        ({"heads": [0, 2]}, "2", "mean of heads 1, 3 of 3"),
+    ],
+)
+def test_what_is_shown_first(make_translation, options, layer, heads):
+    translation = make_translation("the cat sleeps", "il gatto dorme", layers=2, heads=3)
+    expected = translation.alignment(**options)
+    page = Page(alignment_html(translation, **options).document)
+    assert [text for attributes, text in page.find("option") if "selected" in attributes] == [layer, heads]
+    assert page.find("p", **{"class": "caption describes"})[0][1] == expected.description
+    cells = [float(text) for _, text in page.find("td")]
+    torch.testing.assert_close(torch.tensor(cells), expected.weights.flatten(), atol=0.0051, rtol=0)
+    scopes = [(attributes["scope"], text) for attributes, text in page.find("th")]
+    assert scopes[0] == ("col", "target")
+    assert [text for scope, text in scopes[1:] if scope == "col"] == expected.source_words
+    assert [text for scope, text in scopes if scope == "row"] == expected.target_words
+
+
+def test_a_single_head_needs_no_menu(make_translation):
+    page = Page(alignment_html(make_translation("a b", "c", layers=1, heads=1), heads=0).document)
+    assert page.find("select") == []
+    assert page.data()["captions"] == [["cross-attention, layer 1 of 1, head 1 of 1"]]
+
+
+def test_words_or_pieces(make_translation):
+    translation = make_translation("the cat", "il gatto")
+    translation.source_tokens[0] = "▁the"
+    assert words_of(Page(alignment_html(translation).document))[0] == "the"
+    assert words_of(Page(alignment_html(translation, words=False).document))[0] == "▁the"
+
+
+@pytest.mark.parametrize("token", NASTY)
+def test_tokens_stay_text(token):
+    result = alignment_html(translation_of([token, "x"], ["y", token]), words=False)
+    page = Page(result.document)
+    assert words_of(page) == [token, "x", "y", token]
+    assert {name for name, _ in page.elements} <= ELEMENTS
+    assert len(page.find("script")) == 2
+    for _, attributes in page.elements:
+        assert not any(name.startswith("on") or name in ("src", "href") for name in attributes)
+    assert not re.search(r"[^\x00-\x7f]", page.find("script", id="data")[0][1])
+    frame = Page(result._repr_html_())
+    ((attributes, _),) = frame.find("iframe")
+    assert attributes["srcdoc"] == result.document and len(frame.elements) == 1
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cc", "Cs"])), min_size=1, max_size=3))
+def test_any_text_is_kept(tokens):
+    page = Page(alignment_html(translation_of(tokens, tokens), words=False).document)
+    assert words_of(page) == tokens * 2
+    assert {name for name, _ in page.elements} <= ELEMENTS
+
+
+def test_what_no_file_can_hold_is_replaced(tmp_path):
+    result = alignment_html(translation_of(["a\ud800", "b\0"], ["c\x1b"]), words=False)
+    result.save(tmp_path / "page.html")
+    page = Page((tmp_path / "page.html").read_bytes().decode("utf-8"))
+    assert words_of(page) == ["a\ufffd", "b\ufffd", "c\ufffd"]
+
+
+def test_saved_file_is_the_document(make_translation, tmp_path):
+    result = alignment_html(make_translation("학생이 책을", "l'été 🙂"))
+    result.save(str(tmp_path / "page.html"))
+    saved = (tmp_path / "page.html").read_bytes()
+    assert saved == result.document.encode("utf-8")
+    assert b'<meta charset="utf-8">' in saved[:200]
+
+
+def test_nothing_comes_from_outside(make_translation):
+    document = alignment_html(make_translation("the cat", "il gatto")).document
+    for outside in ("http", "//", "@import", "url(", "src=", "href="):
+        assert outside not in document.replace("    // In a notebook", "")
+
+
+def test_direction_is_that_of_the_text(make_translation):
+    page = Page(alignment_html(make_translation("this is new", "هذا جديد")).document)
+    assert page.find("div", id="source")[0][0]["dir"] == "ltr"
+    assert page.find("div", id="target")[0][0]["dir"] == "rtl"
+    for attributes, _ in [*page.find("span", **{"class": "text"}), *page.find("th")[1:]]:
+        assert attributes["dir"] == "auto" and attributes["lang"] == ""
+
+
+def test_frame_is_as_high_as_its_text(make_translation):
+    short, long = make_translation("a", "b"), make_translation("a long word " * 30, "b")
+    assert alignment_html(short).height < alignment_html(long).height
+    assert f"height: {alignment_html(long).height}px" in html.unescape(alignment_html(long)._repr_html_())
+
+
+def test_what_cannot_be_shown(make_translation):
+    with pytest.raises(ValueError, match="no cross-attention"):
+        alignment_html(Translation("a", "b", ["a"], ["b"], [0.0], 0.0))
+    line = make_translation("a", "b")
+    with pytest.raises(ValueError, match="2 lines"):
+        alignment_html(Translation("a\nb", "a\nb", [], [], [], 0.0, segments=[line, line]))
+    for options in ({"layer": 2}, {"heads": 3}, {"heads": [0, 7]}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            alignment_html(line, **options)
