@@ -23,7 +23,8 @@ def family_module(family: str):
 
 
 def register_families() -> None:
-    """Register every family, so that `AutoModel.from_pretrained` and its relatives open our folders. Harmless when repeated."""
+    """Register every family, so that `AutoModel.from_pretrained` and its relatives open our folders. Harmless when
+    repeated."""
     for family in FAMILIES:
         auto_classes = family_module(family).AUTO_CLASSES
         config_class = auto_classes["AutoModel"].config_class

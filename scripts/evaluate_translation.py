@@ -46,17 +46,17 @@ class EvaluationArguments:
 
     model_name_or_path: str = field(metadata={"help": "Folder or Hub id of a translation model."})
     output_dir: str = field(metadata={"help": "Folder for the results; made if it does not exist."})
-    test_file: str | None = field(
-        default=None, metadata={"help": "Pairs: .tsv, or JSON lines; also a folder or the name of a data set."}
+    test_file: str = field(
+        default="", metadata={"help": "Pairs: .tsv, or JSON lines; also a folder or the name of a data set."}
     )
-    phrasebook: str | None = field(
-        default=None, metadata={"help": "Measure on the embedded phrasebook instead: en-it, en-fr or en-ko."}
+    phrasebook: str = field(
+        default="", metadata={"help": "Measure on the embedded phrasebook instead: en-it, en-fr or en-ko."}
     )
     split: str | None = field(
         default=None, metadata={"help": "Split of the phrasebook (test if not given), of a folder or of a data set."}
     )
-    source_lang: str | None = field(default=None, metadata={"help": "Language code of the source, such as en."})
-    target_lang: str | None = field(default=None, metadata={"help": "Language code of the target, such as ko."})
+    source_lang: str = field(default="", metadata={"help": "Language code of the source, such as en."})
+    target_lang: str = field(default="", metadata={"help": "Language code of the target, such as ko."})
     max_samples: int | None = field(default=None, metadata={"help": "Use only the first sentences."})
     num_beams: int = field(default=1, metadata={"help": "Width of the beam search; 1 is greedy search."})
     length_penalty: float = field(default=1.0, metadata={"help": "Exponent of the length in the score of a beam."})
@@ -67,19 +67,19 @@ class EvaluationArguments:
     )
 
     def __post_init__(self):
-        if (self.test_file is None) == (self.phrasebook is None):
+        if bool(self.test_file) == bool(self.phrasebook):
             raise ValueError("give exactly one of test_file and phrasebook")
-        if self.phrasebook is not None:
+        if self.phrasebook:
             self.source_lang, _, self.target_lang = self.phrasebook.partition("-")
         if not self.source_lang or not self.target_lang:
             raise ValueError("test_file needs source_lang and target_lang")
-        if self.alignment and self.phrasebook is None:
+        if self.alignment and not self.phrasebook:
             raise ValueError("alignment needs gold word links, which the phrasebook alone has: give phrasebook")
 
 
 def load_sentences(args: EvaluationArguments) -> tuple[list[str], list[list[str]], Dataset]:
     """Load the sources, the references of each, and the data set they come from."""
-    if args.phrasebook is not None:
+    if args.phrasebook:
         dataset = phrasebook(args.phrasebook, args.split or "test", args.max_samples)
     else:
         dataset = load_pairs(
@@ -196,4 +196,5 @@ def main(args: EvaluationArguments) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(HfArgumentParser(EvaluationArguments).parse_args_into_dataclasses()[0])
+    (arguments,) = HfArgumentParser(EvaluationArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
+    main(arguments)

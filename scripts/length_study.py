@@ -1,10 +1,11 @@
-"""Draw figure 2 of Bahdanau et al. 2015 (arXiv 1409.0473): translation quality by sentence length, with and without attention.
+"""Draw figure 2 of Bahdanau et al. 2015 (arXiv 1409.0473): translation quality by sentence length, with and without
+attention.
 
     python scripts/length_study.py --pair en-fr --max_steps 2000 --output_dir out/length
 
-trains one model without attention and one with it on the embedded phrasebook, with equally many training words from short, middling and
-long sentences, then measures BLEU on unseen sentences of each length. It writes ``length_study.json`` and ``length_study.png``, and takes
-about half an hour on two cores. Run it again to resume.
+trains one model without attention and one with it on the embedded phrasebook, with equally many training words from
+short, middling and long sentences, then measures BLEU on unseen sentences of each length. It writes
+``length_study.json`` and ``length_study.png``, and takes about half an hour on two cores. Run it again to resume.
 """
 
 import json
@@ -69,7 +70,13 @@ def train(recipe: str, pairs: Dataset, tokenizer, args: StudyArguments) -> Path:
     overrides = {"attention_size": size} if recipe.startswith("bahdanau") else {}
     model = build_model(recipe, tokenizer, hidden_size=size, embedding_size=size, **overrides)
     settings = training_arguments(
-        recipe, str(folder), max_steps=args.max_steps, learning_rate=args.learning_rate, seed=args.seed, save_steps=200, save_total_limit=1
+        recipe,
+        str(folder),
+        max_steps=args.max_steps,
+        learning_rate=args.learning_rate,
+        seed=args.seed,
+        save_steps=200,
+        save_total_limit=1,
     )
     trainer = TokenBatchTrainer(
         model=model,
@@ -92,7 +99,9 @@ def measure(folder: Path, args: StudyArguments) -> list[float]:
     for lengths in LENGTHS:
         test = phrasebook(args.pair, "test", size=args.test_sentences, seed=args.seed, words=lengths)["translation"]
         outputs = translate(translator, [pair["en"] for pair in test], return_attention=False)
-        scores.append(evaluate_translations(outputs, [pair[target_lang] for pair in test], target_lang=target_lang)["bleu"])
+        scores.append(
+            evaluate_translations(outputs, [pair[target_lang] for pair in test], target_lang=target_lang)["bleu"]
+        )
     return scores
 
 
@@ -118,7 +127,12 @@ def main(args: StudyArguments) -> dict[str, list[float]]:
     results = {}
     for recipe in args.recipes:
         results[recipe] = measure(train(recipe, pairs, tokenizer, args), args)
-        print(recipe, " ".join(f"{shortest}-{longest}: {score:.1f}" for (shortest, longest), score in zip(LENGTHS, results[recipe])))
+        print(
+            recipe,
+            " ".join(
+                f"{shortest}-{longest}: {score:.1f}" for (shortest, longest), score in zip(LENGTHS, results[recipe])
+            ),
+        )
     folder = Path(args.output_dir)
     report = {"lengths": LENGTHS, "bleu": results, "sentences": [len(part) for part in train_sets], "words": args.words}
     (folder / "length_study.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

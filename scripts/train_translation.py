@@ -26,7 +26,7 @@ from transformers import (
     EarlyStoppingCallback,
     EvalPrediction,
     PreTrainedModel,
-    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
     set_seed,
 )
 
@@ -51,7 +51,7 @@ from hf_attn.training import (
 )
 from hf_attn.training.arguments import parse_overrides
 
-Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase | None]  # source or joint; target if separate
+Tokenizers = tuple[PreTrainedTokenizerFast, PreTrainedTokenizerFast | None]  # source or joint; target if separate
 
 
 def load_split(data_args: DataTrainingArguments, split: str, limit: int | None) -> Dataset:
@@ -106,7 +106,7 @@ def make_model(
     return model
 
 
-def metrics_function(tokenizer: PreTrainedTokenizerBase, pairs: Dataset, lang: str, signatures: bool) -> Callable:
+def metrics_function(tokenizer: PreTrainedTokenizerFast, pairs: Dataset, lang: str, signatures: bool) -> Callable:
     """Make the function by which the Trainer turns generated ids into BLEU and chrF."""
     references = pairs["references"] if "references" in pairs.column_names else [p[lang] for p in pairs["translation"]]
 
@@ -118,7 +118,7 @@ def metrics_function(tokenizer: PreTrainedTokenizerBase, pairs: Dataset, lang: s
     return compute_metrics
 
 
-def decode(tokenizer: PreTrainedTokenizerBase, ids: np.ndarray) -> list[str]:
+def decode(tokenizer: PreTrainedTokenizerFast, ids: Any) -> list[str]:
     """Turn generated ids into text; the Trainer fills shorter rows with -100."""
     return tokenizer.batch_decode(np.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
 
@@ -127,6 +127,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     """Train, evaluate, translate the test set and save, as the arguments say; return the measured numbers."""
     model_args, data_args, training_args = parse_arguments(argv)
     source_lang, target_lang = data_args.source_lang, data_args.target_lang
+    output = Path(str(training_args.output_dir))
     set_seed(training_args.seed)
     checkpoint = find_checkpoint(training_args) if training_args.do_train else None
     if checkpoint:
@@ -146,7 +147,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     model.generation_config.max_length = training_args.generation_max_length
     print(f"{model.config.model_type}: {model.num_parameters():,} parameters, {len(tokenizer):,} pieces")
 
-    tokenized = {
+    tokenized: dict[str, Any] = {
         split: tokenize_pairs(
             dataset,
             tokenizer,
@@ -194,25 +195,24 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
         numbers = {name: value for name, value in result.metrics.items() if name != "train_samples_per_second"}
         report(trainer, "train", numbers | {"train_samples": len(tokenized["train"])})
         if data_args.average_checkpoints > 1:
-            folders = last_checkpoints(training_args.output_dir, data_args.average_checkpoints)
-            load_average(trainer.model, folders)
+            folders = last_checkpoints(output, data_args.average_checkpoints)
+            load_average(model, folders)
             print(f"The model is now the mean of {', '.join(folder.name for folder in folders)}.")
         trainer.save_model()
         trainer.save_state()
         if target_tokenizer is not None and training_args.should_save:
-            target_tokenizer.save_pretrained(str(Path(training_args.output_dir, "target_tokenizer")))
+            target_tokenizer.save_pretrained(str(output / "target_tokenizer"))
     results = {}
     if training_args.do_eval:
         results |= report(trainer, "eval", trainer.evaluate(num_beams=data_args.num_beams))
     if training_args.do_predict:
         trainer.compute_metrics = metrics["test"]
         prediction = trainer.predict(tokenized["test"], metric_key_prefix="predict", num_beams=data_args.num_beams)
-        results |= report(trainer, "predict", prediction.metrics)
+        results |= report(trainer, "predict", prediction.metrics or {})
         if trainer.is_world_process_zero():
             texts = decode(target_tokenizer or tokenizer, prediction.predictions)
             lines = [" ".join(texts[place].split()) + "\n" for place in np.argsort(order["test"])]
-            path = Path(training_args.output_dir, "generated_predictions.txt")
-            path.write_text("".join(lines), encoding="utf-8", newline="\n")
+            (output / "generated_predictions.txt").write_bytes("".join(lines).encode())
     return results
 
 

@@ -103,4 +103,5 @@ def main(args: TranslateArguments) -> None:
 
 
 if __name__ == "__main__":
-    main(HfArgumentParser(TranslateArguments).parse_args_into_dataclasses()[0])
+    (arguments,) = HfArgumentParser(TranslateArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
+    main(arguments)

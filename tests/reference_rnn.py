@@ -1,7 +1,8 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """Recurrent translation in explicit loops: one sentence, one step, one vector at a time, from the papers' equations.
 
-`weights` is the model's table of parameters; nothing else of the package is used. A state is a tuple: (hidden,) or (hidden, cell).
+`weights` is the model's table of parameters; nothing else of the package is used. A state is a tuple: (hidden,) or
+(hidden, cell).
 """
 
 import reference
@@ -97,10 +98,15 @@ def compare(config, weights, query, key):
     prefix = "model.decoder.network.score."
     kind = config.score_function or {"bahdanau": "additive", "luong": "general"}[config.attention_type]
     if kind == "additive":
-        query_weight, key_weight = weights[f"{prefix}query_projection.weight"], weights[f"{prefix}key_projection.weight"]
+        query_weight, key_weight = (
+            weights[f"{prefix}query_projection.weight"],
+            weights[f"{prefix}key_projection.weight"],
+        )
         return reference.additive(query, key, query_weight, key_weight, weights[f"{prefix}energy.weight"][0])
     if kind == "concat":
-        return reference.concat(query, key, weights[f"{prefix}pair_projection.weight"], weights[f"{prefix}energy.weight"][0])
+        return reference.concat(
+            query, key, weights[f"{prefix}pair_projection.weight"], weights[f"{prefix}energy.weight"][0]
+        )
     if kind == "general":
         return reference.general(query, key, weights[f"{prefix}key_projection.weight"])
     return reference.dot(query, key) if kind == "dot" else reference.scaled_dot(query, key)
@@ -121,7 +127,7 @@ def maxout(weights, state, embedding, context):
 
 
 def translate(config, weights, source, target):
-    """The logits of each target position, (target_len, vocab_size), and the weights, (target_len, source_len) or None."""
+    """The logits, (target_len, vocab_size), and the weights, (target_len, source_len) or None."""
     states, last = encode(config, weights, source)
     outputs, rows = [], []
     kind = config.attention_type if config.attention_type != "none" else config.context_feeding

@@ -10,6 +10,7 @@ import copy
 import math
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -153,7 +154,7 @@ def decode_batch(
     ]
 
 
-def _length_settings(model: PreTrainedModel, longest: int) -> dict[str, int]:
+def _length_settings(model: PreTrainedModel, longest: int) -> dict[str, Any]:
     """Set a common length that no sentence reaches, so that no end piece is forced (Marian's `forced_eos_token_id`).
 
     `max_new_tokens` is set only where the model's own settings have it: it and `max_length` together raise a warning.
@@ -185,7 +186,7 @@ def start_id(model: PreTrainedModel) -> int:
 
 def stop_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
     """Give the pieces that end an output."""
-    stop = model.generation_config.eos_token_id  # type: ignore[union-attr]
+    stop: Any = model.generation_config.eos_token_id  # type: ignore[union-attr]
     if stop is None:
         stop = tokenizer.eos_token_id
     return set(stop) if isinstance(stop, list) else {stop}
@@ -193,4 +194,5 @@ def stop_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[
 
 def special_ids(tokenizer: PreTrainedTokenizerBase) -> set[int]:
     """Give the pieces that stand for no text ("</s>", "<pad>"); "<unk>" stands for some, and stays visible."""
-    return set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+    special: list[Any] = tokenizer.all_special_ids
+    return {i for i in special if i != tokenizer.unk_token_id}

@@ -26,12 +26,11 @@ def load_translator(
     trust_remote_code: bool,
 ) -> Loaded:
     """Give the model, ready to run, with its source and target tokenizers; arguments as for `Translator`."""
-    if isinstance(dtype, str):
-        if not isinstance(getattr(torch, dtype, None), torch.dtype):
-            raise ValueError(f"dtype is {dtype!r}; it must name a torch dtype, e.g. 'float32' or 'bfloat16'")
-        dtype = getattr(torch, dtype)
+    precision = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
+    if dtype is not None and not isinstance(precision, torch.dtype):
+        raise ValueError(f"dtype is {dtype!r}; it must be a torch dtype or its name, e.g. 'float32' or 'bfloat16'")
     if isinstance(model, (str, Path)):
-        network, tokenizers = _load(model, tokenizer, dtype, trust_remote_code)
+        network, tokenizers = _load(model, tokenizer, precision, trust_remote_code)
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     elif isinstance(model, PreTrainedModel):
         if tokenizer is None:
@@ -42,8 +41,8 @@ def load_translator(
         raise ValueError(f"model is {type(model).__name__}; it must be a folder, a Hub id or a loaded model")
     if not network.can_generate():
         raise ValueError(f"model is {type(network).__name__}, which has no generating head")
-    if device is not None or dtype is not None:
-        network.to(device=device, dtype=dtype)  # type: ignore[call-overload]
+    if device is not None or precision is not None:
+        network.to(device=device, dtype=precision)  # type: ignore[call-overload]
     source, target = tokenizers if isinstance(tokenizers, tuple) else (tokenizers, tokenizers)
     return network.eval(), source, target
 

@@ -192,7 +192,8 @@ class Translator:
 
     @property
     def _pad_id(self) -> int:
-        return self.tokenizer.pad_token_id or 0  # masked wherever it is used, so any id will do
+        pad_id: Any = self.tokenizer.pad_token_id
+        return pad_id or 0  # masked wherever it is used, so any id will do
 
     def _sources(self, texts: list[str]) -> list[_Side]:
         limit = position_limit(self.model, self.tokenizer)
@@ -220,7 +221,12 @@ class Translator:
         if not texts:
             return []
         # No truncation or padding here: both are settings of the shared tokenizer object.
-        options = {"split_special_tokens": True, "truncation": False, "padding": False, "verbose": False}
+        options: dict[str, Any] = {
+            "split_special_tokens": True,
+            "truncation": False,
+            "padding": False,
+            "verbose": False,
+        }
         all_ids = tokenizer(**{argument: texts}, **options)["input_ids"]
         sides = []
         for text, ids in zip(texts, all_ids, strict=True):

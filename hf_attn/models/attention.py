@@ -4,9 +4,10 @@
     weights = softmax(scores where the mask allows, over keys)
     context = weights @ value
 
-Every model, from Bahdanau's recurrent network to the Transformer, passes through `attend`; they differ in what query, key and value are
-and in how the scores arise (scores.py). `run_attention` is the same equation with a choice of execution: where nobody asks for the
-weights, a fused kernel (kernels.py) may compute the context without writing them down.
+Every model, from Bahdanau's recurrent network to the Transformer, passes through `attend`; they differ in what query,
+key and value are and in how the scores arise (scores.py). `run_attention` is the same equation with a choice of
+execution: where nobody asks for the weights, a fused kernel (kernels.py) may compute the context without writing them
+down.
 
 Papers: Bahdanau 2015 (arXiv 1409.0473) eq. 5-6; Luong 2015 (1508.04025) eq. 7; Vaswani 2017 (1706.03762) eq. 1.
 Axis names: batch, heads, query_len, key_len, head_dim, value_dim. A mask is boolean, True = may attend.
@@ -26,7 +27,8 @@ def attend(
 
     weights[i, j] = exp(scores[i, j]) / sum_k exp(scores[i, k]);  context[i] = sum_j weights[i, j] * value[j]
 
-    The softmax runs in float32 or wider. A query with nothing to attend to has weights and context 0, and finite gradients.
+    The softmax runs in float32 or wider. A query with nothing to attend to has weights and context 0, and finite
+    gradients.
 
     Args:
         scores: (batch, heads, query_len, key_len)
@@ -35,7 +37,8 @@ def attend(
         dropout: Probability of dropping a weight from the sum; the others grow by 1 / (1 - dropout).
 
     Returns:
-        Context (batch, heads, query_len, value_dim), and weights (batch, heads, query_len, key_len) as they were before dropout.
+        Context (batch, heads, query_len, value_dim), and weights (batch, heads, query_len, key_len) as they were before
+        dropout.
 
     Raises:
         ValueError: If the mask is not boolean.
@@ -66,7 +69,8 @@ def run_attention(
     output_attentions: bool = False,
     implementation: str | None = "eager",
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Score, then attend; through a fused kernel if one is named, nobody wants the weights and the score is a dot product.
+    """Score, then attend; through a fused kernel if one is named, nobody wants the weights and the score is a dot
+    product.
 
     Args:
         query: (batch, heads, query_len, head_dim)
@@ -80,13 +84,16 @@ def run_attention(
         implementation: "eager" (also None) for the equation itself, or a name in KERNELS.
 
     Returns:
-        Context (batch, heads, query_len, value_dim), and the weights (batch, heads, query_len, key_len) if asked for, else None.
+        Context (batch, heads, query_len, value_dim), and the weights (batch, heads, query_len, key_len) if asked for,
+        else None.
 
     Raises:
         ValueError: If the implementation is unknown.
     """
     if implementation not in (None, "eager") and implementation not in KERNELS:
-        raise ValueError(f"attn_implementation={implementation!r} is unknown; choose one of eager, {', '.join(KERNELS)}")
+        raise ValueError(
+            f"attn_implementation={implementation!r} is unknown; choose one of eager, {', '.join(KERNELS)}"
+        )
     if implementation in KERNELS and score.scale is not None and not output_attentions:
         kernel = KERNELS[implementation]
         return kernel(query, projected_key, value, mask, scale=score.scale, bias=bias, dropout=dropout), None

@@ -3,9 +3,11 @@
 
 `AttnPreTrainedModel` is the base class of every family. It adds to `PreTrainedModel`
 
-* initial values for what the library leaves alone: recurrent layers, and tables that are computed rather than learned (they are not in
+* initial values for what the library leaves alone: recurrent layers, and tables that are computed rather than learned
+(they are not in
   the checkpoint, so `from_pretrained` must fill them again);
-* `save_pretrained(include_code=True)`: the saved folder opens with `trust_remote_code=True` where this package is not installed, through
+* `save_pretrained(include_code=True)`: the saved folder opens with `trust_remote_code=True` where this package is not
+installed, through
   every Auto class that its family's modeling file lists in AUTO_CLASSES.
 """
 
@@ -26,14 +28,17 @@ class AttnPreTrainedModel(PreTrainedModel):
     def _init_weights(self, module: nn.Module):
         """Fill the parameters and tables of one module, unless they were loaded.
 
-        Recurrent matrices are orthogonal (Saxe 2014, arXiv 1312.6120), as Bahdanau 2015 (B.1) has them; input matrices are uniform after
-        Glorot 2010. Everything else follows transformers: normal with `config.initializer_range`, norms one, biases zero.
+        Recurrent matrices are orthogonal (Saxe 2014, arXiv 1312.6120), as Bahdanau 2015 (B.1) has them; input matrices
+        are uniform after Glorot 2010. Everything else follows transformers: normal with `config.initializer_range`,
+        norms one, biases zero.
         """
         super()._init_weights(module)
         if isinstance(module, (nn.RNNBase, nn.RNNCellBase)):
             for name, parameter in module.named_parameters(recurse=False):
                 if name.startswith("weight_hh"):
-                    if not getattr(parameter, "_is_hf_initialized", False):  # one square matrix a gate; slices lose the flag
+                    if not getattr(
+                        parameter, "_is_hf_initialized", False
+                    ):  # one square matrix a gate; slices lose the flag
                         for gate in parameter.chunk(parameter.shape[0] // module.hidden_size):
                             init.orthogonal_(gate)
                 elif name.startswith("weight_ih"):
@@ -50,8 +55,9 @@ class AttnPreTrainedModel(PreTrainedModel):
         Args:
             save_directory: Folder, made if it does not exist.
             *args: As in transformers.
-            include_code: Whether to copy the modeling files beside the weights and name them in the configuration's `auto_map`, so that
-                the folder opens without this package (with `trust_remote_code=True`). False for models that the installed package opens.
+            include_code: Whether to copy the modeling files beside the weights and name them in the configuration's
+                `auto_map`, so that the folder opens without this package (with `trust_remote_code=True`). False for
+                models that the installed package opens.
             **kwargs: As in transformers.
         """
         auto_classes = getattr(sys.modules[type(self).__module__], "AUTO_CLASSES", {})

@@ -36,7 +36,8 @@ class JointVocabulary:
     def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None):
         """Return the configuration of one side.
 
-        For the decoder the library renames `decoder_<field>` to `<field>`; without this its vocab_size would become None.
+        For the decoder the library renames `decoder_<field>` to `<field>`; without this its vocab_size would become
+        None.
         """
         if decoder and not encoder and self.decoder_vocab_size is None:
             joint = copy.copy(self)

@@ -25,14 +25,16 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         decoder_layers: Number of decoder layers.
         num_attention_heads: Always 1: recurrent attention has one query a step.
         rnn_type: "rnn" (tanh), "gru" or "lstm".
-        bidirectional: Whether the encoder reads the source in both directions; its states are then 2 * hidden_size wide.
+        bidirectional: Whether the encoder reads the source in both directions; its states are then 2 * hidden_size
+            wide.
         reverse_source: Whether a one-directional encoder reads the source from its end (Sutskever 2014, section 3.3).
         attention_type: "none", "bahdanau" (before the RNN step) or "luong" (after it).
-        score_function: "additive", "dot", "general", "concat" or "scaled_dot"; None for additive with Bahdanau, general with Luong.
+        score_function: "additive", "dot", "general", "concat" or "scaled_dot"; None for additive with Bahdanau, general
+            with Luong.
         attention_size: Width inside the additive and concat scores; None for hidden_size.
         input_feeding: With Luong, whether each step also reads the attentional vector of the step before (section 3.3).
-        context_feeding: Without attention, where the source goes: "every_step" (Cho 2014) or "initial", the first state only (Sutskever
-            2014). None for "every_step" there; with attention it must be None.
+        context_feeding: Without attention, where the source goes: "every_step" (Cho 2014) or "initial", the first state
+            only (Sutskever 2014). None for "every_step" there; with attention it must be None.
         dropout: Dropout of embeddings, between layers and of the output vector; none inside the recurrence.
         attention_dropout: Dropout of attention weights.
         initializer_range: Standard deviation of the initial weights outside the recurrent layers.
@@ -88,6 +90,21 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         self.validate_embeddings()
         super().__post_init__(**kwargs)
 
+    @property
+    def source_width(self) -> int:
+        """Width of the encoder's states."""
+        return self.hidden_size * (2 if self.bidirectional else 1)
+
+    @property
+    def embedding_width(self) -> int:
+        """Width of the embeddings: `embedding_size`, or `hidden_size` where that is None."""
+        return self.hidden_size if self.embedding_size is None else self.embedding_size
+
+    @property
+    def target_vocab_size(self) -> int:
+        """Size of the target vocabulary, joint or separate."""
+        return self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
+
     def validate_values(self):
         """Raise ValueError for a value out of its range; runs at construction and before saving."""
         check_positive(
@@ -103,7 +120,9 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         check_choice("rnn_type", self.rnn_type, RNN_TYPES)
         check_choice("num_attention_heads", self.num_attention_heads, (1,))
         if self.reverse_source and self.bidirectional:
-            raise ValueError("reverse_source=True needs bidirectional=False: a bidirectional encoder reads both ways already")
+            raise ValueError(
+                "reverse_source=True needs bidirectional=False: a bidirectional encoder reads both ways already"
+            )
 
     def validate_attention(self):
         """Raise ValueError for options that do not belong to the attention type."""
@@ -111,27 +130,35 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         check_choice("score_function", self.score_function, (None, *SCORE_FUNCTIONS))
         check_choice("context_feeding", self.context_feeding, (None, *CONTEXT_FEEDING))
         if self.attention_type == "none" and self.score_function is not None:
-            raise ValueError(f"score_function={self.score_function!r} needs attention; with attention_type='none' it must be None")
+            raise ValueError(
+                f"score_function={self.score_function!r} needs attention; with attention_type='none' it must be None"
+            )
         if self.attention_type != "none" and self.context_feeding is not None:
             raise ValueError(
-                f"context_feeding={self.context_feeding!r} needs attention_type='none'; with attention_type={self.attention_type!r} it "
-                "must be None, since attention makes a new context at every step"
+                f"context_feeding={self.context_feeding!r} needs attention_type='none', got {self.attention_type!r}; "
+                "with attention it must be None, since each step has its own context"
             )
         if self.input_feeding and self.attention_type != "luong":
-            raise ValueError(f"input_feeding=True needs attention_type='luong', got attention_type={self.attention_type!r}")
+            raise ValueError(
+                f"input_feeding=True needs attention_type='luong', got attention_type={self.attention_type!r}"
+            )
         if self.bidirectional and self.score_function in ("dot", "scaled_dot"):
             raise ValueError(
-                f"score_function={self.score_function!r} compares decoder states of width hidden_size={self.hidden_size} with encoder "
-                f"states of width {2 * self.hidden_size}; set bidirectional=False or choose general, additive or concat"
+                f"score_function={self.score_function!r} compares decoder states of width hidden_size={self.hidden_size} "
+                f"with encoder states of width {2 * self.hidden_size}; set bidirectional=False or choose general, additive or concat"
             )
 
     def validate_embeddings(self):
         """Raise ValueError for token ids outside their vocabulary, and for embeddings that cannot be shared."""
-        target_size = self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
+        target_size = self.target_vocab_size
         if not 0 <= self.pad_token_id < min(self.vocab_size, target_size):
-            raise ValueError(f"pad_token_id={self.pad_token_id} must be at least 0 and less than {min(self.vocab_size, target_size)}")
+            raise ValueError(
+                f"pad_token_id={self.pad_token_id} must be at least 0 and less than {min(self.vocab_size, target_size)}"
+            )
         if not 0 <= self.decoder_start_token_id < target_size:
-            raise ValueError(f"decoder_start_token_id={self.decoder_start_token_id} must be at least 0 and less than {target_size}")
+            raise ValueError(
+                f"decoder_start_token_id={self.decoder_start_token_id} must be at least 0 and less than {target_size}"
+            )
         if self.share_embeddings and target_size != self.vocab_size:
             raise ValueError(
                 f"share_embeddings=True needs a joint vocabulary, got vocab_size={self.vocab_size} and "
@@ -140,6 +167,6 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         direct_output = self.attention_type == "luong" or self.context_feeding == "initial"
         if self.tie_word_embeddings and direct_output and self.embedding_size not in (None, self.hidden_size):
             raise ValueError(
-                f"tie_word_embeddings=True needs embedding_size == hidden_size here, got embedding_size={self.embedding_size} and "
-                f"hidden_size={self.hidden_size}: the output layer reads a vector of width hidden_size"
+                f"tie_word_embeddings=True needs embedding_size == hidden_size here, got {self.embedding_size} and "
+                f"{self.hidden_size}: the output layer reads a vector of width hidden_size"
             )

@@ -12,13 +12,15 @@ NORM_TYPES = ("layer", "rms")
 
 @strict
 class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
-    """Configuration of `AttnTransformerModel`. The defaults are the base model of Vaswani 2017 (arXiv 1706.03762), table 3.
+    """Configuration of `AttnTransformerModel`. The defaults are the base model of Vaswani 2017 (arXiv 1706.03762),
+    table 3.
 
     Args:
         vocab_size: Size of the source vocabulary, and of the target's if joint.
         decoder_vocab_size: Size of a separate target vocabulary; None for a joint one.
         hidden_size: Width of the states (d_model).
-        embedding_size: Width of the embeddings; None for hidden_size. A different width is projected, as ALBERT does (1909.11942, section 3.1).
+        embedding_size: Width of the embeddings; None for hidden_size. A different width is projected, as ALBERT does
+            (1909.11942, section 3.1).
         encoder_layers: Number of encoder layers (N).
         decoder_layers: Number of decoder layers (N).
         encoder_attention_heads: Heads in each encoder layer (h).
@@ -27,7 +29,8 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
         decoder_intermediate_size: Width inside the decoder's feed-forward networks (d_ff).
         activation_function: Activation of the feed-forward networks, by transformers' names.
         position_type: "none", "sinusoidal", "learned", "rotary", "alibi" or "relative" (positions.py).
-        max_position_embeddings: Number of learned positions; for the other types the length that inputs are cut to, not a limit of the model.
+        max_position_embeddings: Number of learned positions; for the other types the length that inputs are cut to, not
+            a limit of the model.
         norm_first: Norm before each sublayer (pre-norm) instead of after it (post-norm, the paper's).
         norm_type: "layer" or "rms".
         scale_embedding: Multiply embeddings by sqrt(hidden_size), as the paper does (section 3.4).
@@ -112,7 +115,9 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
             heads = getattr(self, name)
             check_divisible("hidden_size", self.hidden_size, name, heads)
             if self.position_type == "rotary":
-                check_divisible(f"hidden_size / {name}", self.hidden_size // heads, "the pair size of rotary positions,", 2)
+                check_divisible(
+                    f"hidden_size / {name}", self.hidden_size // heads, "the pair size of rotary positions,", 2
+                )
         if self.share_embeddings and self.decoder_vocab_size not in (None, self.vocab_size):
             raise ValueError(
                 f"share_embeddings=True needs a joint vocabulary, got vocab_size={self.vocab_size} and "

@@ -1,8 +1,8 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """Run dot-product attention without writing the weights down.
 
-Every kernel computes what attention.py's `attend` computes for the score scale * q . k, and returns the context only. A kernel never
-gets a score that is not a dot product: nothing can fuse what it does not know.
+Every kernel computes what attention.py's `attend` computes for the score scale * q . k, and returns the context only. A
+kernel never gets a score that is not a dot product: nothing can fuse what it does not know.
 
 Read next: attention.py, which chooses between a kernel and the equation.
 """

@@ -20,7 +20,8 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from .masks import AttentionMask
 from .multihead import MultiHeadAttention
 
-# Ba 2016 (1607.06450); Zhang & Sennrich 2019 (1910.07467), whose eps would otherwise depend on the precision: T5's and Llama's
+# Ba 2016 (1607.06450); Zhang & Sennrich 2019 (1910.07467), whose eps would otherwise depend on the precision: T5's and
+# Llama's
 NORMS = {"layer": nn.LayerNorm, "rms": partial(nn.RMSNorm, eps=1e-6)}
 
 
@@ -39,7 +40,9 @@ class FeedForward(nn.Module):
     def __init__(self, hidden_size: int, intermediate_size: int, activation: str = "relu"):
         super().__init__()
         if activation not in ACT2FN:
-            raise ValueError(f"activation_function={activation!r} is unknown; choose one of {', '.join(sorted(ACT2FN))}")
+            raise ValueError(
+                f"activation_function={activation!r} is unknown; choose one of {', '.join(sorted(ACT2FN))}"
+            )
         self.inner = nn.Linear(hidden_size, intermediate_size)
         self.activation = ACT2FN[activation]
         self.outer = nn.Linear(intermediate_size, hidden_size)
@@ -110,7 +113,12 @@ class EncoderLayer(GradientCheckpointingLayer):
         if self.norm_first:
             states = self.self_attention_norm(states)
         states, weights = self.self_attention(
-            states, mask=mask, bias=bias, angles=angles, output_attentions=output_attentions, implementation=implementation
+            states,
+            mask=mask,
+            bias=bias,
+            angles=angles,
+            output_attentions=output_attentions,
+            implementation=implementation,
         )
         states = residual + self.dropout(states)
         if not self.norm_first:
@@ -191,8 +199,8 @@ class DecoderLayer(GradientCheckpointingLayer):
             implementation: "eager" or the name of a kernel.
 
         Returns:
-            States (batch, target_len, hidden_size), self-attention weights (batch, heads, target_len, key_len) or None, and cross-attention
-            weights (batch, heads, target_len, source_len) or None.
+            States (batch, target_len, hidden_size), self-attention weights (batch, heads, target_len, key_len) or None,
+            and cross-attention weights (batch, heads, target_len, source_len) or None.
         """
         residual = states
         if self.norm_first:

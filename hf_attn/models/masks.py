@@ -3,11 +3,11 @@
 
     mask[i, j] = key j is a real token  and  j <= offset + i (causal)  and  offset + i - j < window
 
-Everywhere in the package a mask is boolean and True means "may attend". Axis names: batch, heads, query_len, key_len. The mask is
-described by an `AttentionMask` and only written out, by `dense`, for an execution that needs the tensor.
+Everywhere in the package a mask is boolean and True means "may attend". Axis names: batch, heads, query_len, key_len.
+The mask is described by an `AttentionMask` and only written out, by `dense`, for an execution that needs the tensor.
 
-Papers: causal masking of the decoder, Vaswani 2017 (arXiv 1706.03762) section 3.2.3; the window, Beltagy 2020 (arXiv 2004.05150).
-Read next: attention.py.
+Papers: causal masking of the decoder, Vaswani 2017 (arXiv 1706.03762) section 3.2.3; the window, Beltagy 2020 (arXiv
+2004.05150). Read next: attention.py.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ class AttentionMask:
         padding: (batch, key_len), True for real tokens; None when no key is padding.
         causal: A query sees no key after itself.
         window: With causal, the number of latest keys that a query sees, itself included; None for all.
-        query_offset: Position of the first query among the keys: the number of cached keys. A tensor under a static cache.
+        query_offset: Position of the first query among the keys: the number of cached keys. A tensor under a static
+            cache.
 
     Raises:
         ValueError: If padding is no boolean (batch, key_len) tensor, or window is less than 1 or given without causal.
@@ -37,21 +38,26 @@ class AttentionMask:
     def __post_init__(self):
         if self.padding is not None and (self.padding.dim() != 2 or self.padding.dtype != torch.bool):
             raise ValueError(
-                f"padding must be a boolean tensor (batch, key_len), got {self.padding.dtype} {tuple(self.padding.shape)}"
+                "padding must be a boolean tensor (batch, key_len), got "
+                f"{self.padding.dtype} {tuple(self.padding.shape)}"
             )
         if self.window is not None and (self.window < 1 or not self.causal):
-            raise ValueError(f"window={self.window} with causal={self.causal}: a window is at least 1 and needs causal=True")
+            raise ValueError(
+                f"window={self.window} with causal={self.causal}: a window is at least 1 and needs causal=True"
+            )
 
     def dense(self, query_len: int, key_len: int, device: torch.device | str | None = None) -> torch.Tensor | None:
         """Write the mask out.
 
         Args:
             query_len: Number of queries.
-            key_len: Number of keys. More keys than `padding` has columns are unused slots of a static cache: not attended.
+            key_len: Number of keys. More keys than `padding` has columns are unused slots of a static cache: not
+                attended.
             device: Where the mask is needed; by default where `padding` is.
 
         Returns:
-            Boolean, broadcastable to (batch, heads, query_len, key_len), True = may attend; None when everything may be attended.
+            Boolean, broadcastable to (batch, heads, query_len, key_len), True = may attend; None when everything may be
+            attended.
 
         Raises:
             ValueError: If `padding` describes more keys than there are.
@@ -78,8 +84,8 @@ class AttentionMask:
 def padding_mask(attention_mask: torch.Tensor | None) -> torch.Tensor | None:
     """Turn the tokenizer's mask of ones and zeros into a boolean one, or None when nothing is padded.
 
-    Looks at the values once (and waits for the device), so call it at the top of a model. Compiled code cannot branch on values: there
-    the mask is kept as it is.
+    Looks at the values once (and waits for the device), so call it at the top of a model. Compiled code cannot branch
+    on values: there the mask is kept as it is.
 
     Args:
         attention_mask: (batch, length), non-zero for real tokens; or None.

@@ -2,19 +2,21 @@
 """Translate with recurrent networks: the fixed context of 2014, and the two attentions that replaced it.
 
     encoder     h_j = rnn(h_(j-1), embed(source_j)), in one direction or both
-    Sutskever   state_0 = last h;  state_i = rnn(state_(i-1), embedding);                  output = state
-    Cho         c = tanh(V h_last);  state_i = rnn(state_(i-1), [embedding; c]);           output = maxout(state, embedding, c)
-    Bahdanau    context_i = attend(state_(i-1) to h);  state_i = rnn(state_(i-1), [embedding; context_i]);
-                                                                                           output = maxout(state, embedding, context)
-    Luong       state_i = rnn(state_(i-1), embedding);  context_i = attend(state_i to h);  output = tanh(W [context_i; state_i])
-    logits      lm_head(output)
+    Sutskever   state_0 = last h;  state_i = rnn(state_(i-1), embedding_i);  output_i = state_i
+    Cho         c = tanh(V h_last);  state_i = rnn(state_(i-1), [embedding_i; c]);
+                output_i = maxout(state_i, embedding_i, c)
+    Bahdanau    context_i = attend(state_(i-1) to h);  state_i = rnn(state_(i-1), [embedding_i; context_i]);
+                output_i = maxout(state_i, embedding_i, context_i)
+    Luong       state_i = rnn(state_(i-1), embedding_i);  context_i = attend(state_i to h);
+                output_i = tanh(W [context_i; state_i])
+    logits      lm_head(output_i)
 
 Papers: Sutskever 2014 (arXiv 1409.3215), Cho 2014 (1406.1078), Bahdanau 2015 (1409.0473), Luong 2015 (1508.04025).
-Where it differs from the papers is said line by line below; the cells are torch's (recurrent.py). The forget gate of an LSTM starts with bias
-1 (Jozefowicz 2015), the recurrent matrices orthogonal (Bahdanau 2015, B.1), everything else as `_init_weights` in base.py has it.
+Where it differs from the papers is said line by line below; the cells are torch's (recurrent.py). The forget gate of an
+LSTM starts with bias 1 (Jozefowicz 2015), the recurrent matrices orthogonal (Bahdanau 2015, B.1).
 
-Axis names: batch, source_len, target_len, hidden_size, embedding_size, vocab_size; `source_width` is the width of the encoder's states:
-hidden_size, or twice that if the encoder is bidirectional. Attention has one head: queries are (batch, 1, query_len, hidden_size).
+Axis names: batch, source_len, target_len, hidden_size, embedding_size, vocab_size; `source_width` is the width of the
+encoder's states, twice hidden_size if it is bidirectional. Attention has one head.
 Read before: attention.py (the equation), scores.py, recurrent.py (the cells). Here: from ids to logits.
 """
 
@@ -46,6 +48,7 @@ from .recurrent import (
     Packing,
     RecurrentCache,
     first_states,
+    stack_steps,
 )
 from .scores import make_score
 from .seq2seq import Seq2SeqMixin, check_one_input
@@ -59,11 +62,11 @@ class AttnRnnEncoderOutput(BaseModelOutput):
         last_hidden_state: (batch, source_len, source_width), zero at padding.
         hidden_states: If asked for, the embeddings and the states of each layer, (batch, source_len, width).
         attentions: None: a recurrent encoder has none.
-        final_hidden: The last state of each layer, (batch, encoder_layers, source_width). In the reading direction; the second half of a
-            bidirectional encoder's is the backward state at the first token.
+        final_hidden: The last state of each layer, (batch, encoder_layers, source_width). In the reading direction; the
+            second half of a bidirectional encoder's is the backward state at the first token.
         final_cell: The same for the cells of an LSTM.
-        attention_mask: (batch, source_len), the mask that the encoder used: `generate()` does not tell the decoder about padding that was
-            inferred from the ids. None if nothing is padded.
+        attention_mask: (batch, source_len), the mask that the encoder used: `generate()` does not tell the decoder
+            about padding that was inferred from the ids. None if nothing is padded.
     """
 
     final_hidden: torch.Tensor | None = None
@@ -85,16 +88,18 @@ class AttnRnnPreTrainedModel(AttnPreTrainedModel):
         super()._init_weights(module)
         if isinstance(module, nn.LSTM):
             for name, bias in module.named_parameters(recurse=False):
-                if name.startswith("bias_hh") and not getattr(bias, "_is_hf_initialized", False):  # a slice loses the flag
+                if name.startswith("bias_hh") and not getattr(
+                    bias, "_is_hf_initialized", False
+                ):  # a slice loses the flag
                     init.ones_(bias[module.hidden_size : 2 * module.hidden_size])
 
     def _check_and_adjust_attn_implementation(self, attn_implementation: str | None, *args, **kwargs) -> str:
         """Refuse every implementation but eager, and say why."""
         if attn_implementation not in (None, "eager"):
             raise ValueError(
-                f"attn_implementation={attn_implementation!r} is not possible for {type(self).__name__}; use 'eager'. A fused kernel "
-                "computes a scaled dot product for many queries at once; here the score need not be a dot product, and a recurrent decoder "
-                "asks with one query a step, so there is nothing to fuse"
+                f"attn_implementation={attn_implementation!r} is not possible for {type(self).__name__}; use 'eager'. "
+                "A fused kernel computes a scaled dot product for many queries at once; here the score need not be a "
+                "dot product, and a recurrent decoder asks with one query a step, so there is nothing to fuse"
             )
         return "eager"
 
@@ -108,9 +113,8 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
 
     def __init__(self, config: AttnRnnConfig):
         super().__init__(config)
-        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
-        widths = [embedding_size] + [source_width(config)] * (config.encoder_layers - 1)
-        self.embed_tokens = nn.Embedding(config.vocab_size, embedding_size, padding_idx=config.pad_token_id)
+        widths = [config.embedding_width] + [config.source_width] * (config.encoder_layers - 1)
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.embedding_width, padding_idx=config.pad_token_id)
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(
             EncoderRnnLayer(config.rnn_type, width, config.hidden_size, config.bidirectional) for width in widths
@@ -142,7 +146,9 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
         Raises:
             ValueError: If not exactly one of ids and embeddings is given.
         """
-        output_hidden_states = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        output_hidden_states = (
+            self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        )
         check_one_input(input_ids, inputs_embeds)
         if inputs_embeds is None:
             attention_mask = input_ids.ne(self.config.pad_token_id) if attention_mask is None else attention_mask
@@ -160,7 +166,9 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
         all_states, all_last = (embeddings,), []
         for index, layer in enumerate(self.layers):
             states, *last = layer(self.dropout(states) if index else states, batch_sizes)
-            all_last.append(last if packed is None else [part.index_select(0, packed.unsorted_indices) for part in last])
+            all_last.append(
+                last if packed is None else [part.index_select(0, packed.unsorted_indices) for part in last]
+            )
             all_states += (states if packed is None else packing.unpack(packed._replace(data=states)),)
         final_hidden, *final_cell = (torch.stack(parts, dim=1) for parts in zip(*all_last, strict=True))
 
@@ -173,31 +181,29 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
         )
 
 
-def source_width(config: AttnRnnConfig) -> int:
-    """Return the width of the encoder's states."""
-    return config.hidden_size * (2 if config.bidirectional else 1)
-
-
 # The four decoders. Each has
-#   begin(encoder_outputs) -> memory
-#       what it knows before the first target token;
+#   begin(encoder_outputs) -> memory: what it knows before the first target token;
 #   forward(embeddings, memory, encoder_states, allowed) -> outputs, layer_states, weights, memory
-#       embeddings (batch, target_len, embedding_size); encoder_states (batch, source_len, source_width); allowed (batch, 1, 1, source_len), True
-#       for real source tokens, or None -> outputs (batch, target_len, output_size), the states of each layer (batch, target_len, hidden_size), the
-#       attention weights (batch, 1, target_len, source_len) or None, and what it knows after the last token.
+#     embeddings      (batch, target_len, embedding_size)
+#     encoder_states  (batch, source_len, source_width)
+#     allowed         (batch, 1, 1, source_len), True for real source tokens; or None
+#     outputs         (batch, target_len, output_size), what the last layer reads
+#     layer_states    the states of each layer, (batch, target_len, hidden_size)
+#     weights         attention weights, (batch, 1, target_len, source_len); or None
+#     memory          what it knows after the last token
 
 
 class SutskeverDecoder(nn.Module):
-    """The encoder's last states start the decoder, and are all that it is told about the source (Sutskever 2014, section 2).
+    """The encoder's last states start the decoder, and are all that it knows of the source (Sutskever 2014, section 2).
 
     Args:
         config: The model's configuration.
     """
 
-    def __init__(self, config: AttnRnnConfig, embedding_size: int):
+    def __init__(self, config: AttnRnnConfig):
         super().__init__()
         self.bridge = make_bridge(config)
-        self.rnn = DecoderRnn(config.rnn_type, embedding_size, 0, config.hidden_size, config.decoder_layers, config.dropout)
+        self.rnn = make_rnn(config, fed_size=0)
         self.output_size = config.hidden_size
 
     def begin(self, encoder_outputs: AttnRnnEncoderOutput) -> DecoderMemory:
@@ -215,23 +221,23 @@ class ChoDecoder(nn.Module):
 
     Args:
         config: The model's configuration.
-        embedding_size: Width of the embeddings.
     """
 
-    def __init__(self, config: AttnRnnConfig, embedding_size: int):
+    def __init__(self, config: AttnRnnConfig):
         super().__init__()
-        hidden_size = config.hidden_size
+        hidden_size, embedding_size = config.hidden_size, config.embedding_width
         self.layers, self.rnn_type = config.decoder_layers, config.rnn_type
-        self.context = nn.Linear(source_width(config), hidden_size)
+        self.context = nn.Linear(config.source_width, hidden_size)
         self.initial = nn.Linear(hidden_size, config.decoder_layers * hidden_size)
-        self.rnn = DecoderRnn(config.rnn_type, embedding_size, hidden_size, hidden_size, config.decoder_layers, config.dropout)
+        self.rnn = make_rnn(config, fed_size=hidden_size)
         self.output = MaxoutOutput(hidden_size, embedding_size, hidden_size, embedding_size)
         self.output_size = embedding_size
 
     def begin(self, encoder_outputs: AttnRnnEncoderOutput) -> DecoderMemory:
         """Start with tanh(V' c)."""
         context = torch.tanh(self.context(encoder_outputs.final_hidden[:, -1]))  # (batch, hidden_size)
-        # differs from the paper: every decoder layer gets such a state (the paper has one layer); an LSTM's cell starts at zero
+        # differs from the paper: every decoder layer gets such a state (the paper has one layer); an LSTM's cell starts
+        # at zero
         states = first_states(torch.tanh(self.initial(context)), self.layers, self.rnn_type)
         return DecoderMemory(states, fed=context)
 
@@ -244,27 +250,30 @@ class ChoDecoder(nn.Module):
 
 
 class BahdanauDecoder(nn.Module):
-    """The state of the step before asks; the context enters the step with the embedding (Bahdanau 2015, section 3.1 and A.2.2).
+    """The state of the step before asks; the context enters the step with the embedding (Bahdanau 2015, section 3.1 and
+    A.2.2).
 
     Args:
         config: The model's configuration.
-        embedding_size: Width of the embeddings.
     """
 
-    def __init__(self, config: AttnRnnConfig, embedding_size: int):
+    def __init__(self, config: AttnRnnConfig):
         super().__init__()
-        hidden_size, width = config.hidden_size, source_width(config)
+        hidden_size, width, embedding_size = config.hidden_size, config.source_width, config.embedding_width
         self.layers, self.rnn_type, self.hidden_size = config.decoder_layers, config.rnn_type, hidden_size
         self.attention_dropout = config.attention_dropout
         self.initial = nn.Linear(hidden_size, config.decoder_layers * hidden_size)
-        self.score = make_score(config.score_function or "additive", hidden_size, width, config.attention_size or hidden_size)
-        self.rnn = DecoderRnn(config.rnn_type, embedding_size, width, hidden_size, config.decoder_layers, config.dropout)
+        self.score = make_score(
+            config.score_function or "additive", hidden_size, width, config.attention_size or hidden_size
+        )
+        self.rnn = make_rnn(config, fed_size=width)
         self.output = MaxoutOutput(hidden_size, embedding_size, width, embedding_size)
         self.output_size = embedding_size
 
     def begin(self, encoder_outputs: AttnRnnEncoderOutput) -> DecoderMemory:
         """Start with tanh(W_s h), h the backward state at the first source token (A.2.2), and project the keys once."""
-        # differs from the paper: a one-directional encoder gives its last state; every decoder layer gets such a state; a cell starts at zero
+        # differs from the paper: a one-directional encoder gives its last state; every decoder layer gets such a state;
+        # a cell starts at zero
         backward = encoder_outputs.final_hidden[:, -1, -self.hidden_size :]  # (batch, hidden_size)
         states = first_states(torch.tanh(self.initial(backward)), self.layers, self.rnn_type)
         return DecoderMemory(states, projected_key=self.score.project_keys(encoder_outputs.last_hidden_state[:, None]))
@@ -295,17 +304,18 @@ class LuongDecoder(nn.Module):
 
     Args:
         config: The model's configuration.
-        embedding_size: Width of the embeddings.
     """
 
-    def __init__(self, config: AttnRnnConfig, embedding_size: int):
+    def __init__(self, config: AttnRnnConfig):
         super().__init__()
-        hidden_size, width = config.hidden_size, source_width(config)
+        hidden_size, width = config.hidden_size, config.source_width
         self.input_feeding, self.attention_dropout = config.input_feeding, config.attention_dropout
         fed_size = hidden_size if config.input_feeding else 0
         self.bridge = make_bridge(config)
-        self.rnn = DecoderRnn(config.rnn_type, embedding_size, fed_size, hidden_size, config.decoder_layers, config.dropout)
-        self.score = make_score(config.score_function or "general", hidden_size, width, config.attention_size or hidden_size)
+        self.rnn = make_rnn(config, fed_size=fed_size)
+        self.score = make_score(
+            config.score_function or "general", hidden_size, width, config.attention_size or hidden_size
+        )
         self.combine = nn.Linear(width + hidden_size, hidden_size, bias=False)
         self.output_size = hidden_size
 
@@ -323,13 +333,15 @@ class LuongDecoder(nn.Module):
         dropout = self.attention_dropout if self.training else 0.0
         query = states[:, None]  # (batch, 1, query_len, hidden_size)
         scores = self.score(query, projected_key)  # 1. score: (batch, 1, query_len, source_len)
-        context, weights = attend(scores, value, allowed, dropout)  # 2. softmax  3. weighted sum: (batch, 1, query_len, source_width)
+        context, weights = attend(
+            scores, value, allowed, dropout
+        )  # 2. softmax  3. weighted sum: (batch, 1, query_len, source_width)
         concatenated = torch.cat([context, query], dim=-1)  # 4. concatenate
         attentional = torch.tanh(self.combine(concatenated))  # 5. output: (batch, 1, query_len, hidden_size)
         return attentional[:, 0], weights
 
     def forward(self, embeddings, memory, encoder_states, allowed):
-        """Run all steps at once; with input feeding, where each step reads the last attentional vector, loop over them."""
+        """Run all steps at once; with input feeding, where a step reads the last attentional vector, loop over them."""
         value = encoder_states[:, None]  # (batch, 1, source_len, source_width)
         if not self.input_feeding:
             layer_states, states = self.rnn(embeddings, memory.states)
@@ -348,10 +360,16 @@ class LuongDecoder(nn.Module):
         return torch.cat(outputs, dim=1), stack_steps(steps), torch.cat(weights, dim=2), memory
 
 
+def make_rnn(config: AttnRnnConfig, fed_size: int) -> DecoderRnn:
+    """Make the decoder's layers."""
+    sizes = (config.embedding_width, fed_size, config.hidden_size)
+    return DecoderRnn(config.rnn_type, *sizes, config.decoder_layers, config.dropout)
+
+
 def make_bridge(config: AttnRnnConfig) -> Bridge:
     """Make what turns the encoder's last states into the decoder's first."""
     parts = 2 if config.rnn_type == "lstm" else 1
-    return Bridge(config.encoder_layers, source_width(config), config.decoder_layers, config.hidden_size, parts)
+    return Bridge(config.encoder_layers, config.source_width, config.decoder_layers, config.hidden_size, parts)
 
 
 def last_states(encoder_outputs: AttnRnnEncoderOutput) -> list[torch.Tensor]:
@@ -360,20 +378,15 @@ def last_states(encoder_outputs: AttnRnnEncoderOutput) -> list[torch.Tensor]:
     return [part for part in parts if part is not None]
 
 
-def stack_steps(steps: list[list[LayerState]]) -> list[torch.Tensor]:
-    """Return the hidden states of each layer at all steps, (batch, steps, hidden_size)."""
-    return [torch.stack([state[0] for state in layer], dim=1) for layer in zip(*steps, strict=True)]
-
-
-def make_decoder(config: AttnRnnConfig, embedding_size: int) -> nn.Module:
+def make_decoder(config: AttnRnnConfig) -> nn.Module:
     """Make the decoder that the configuration names."""
     if config.attention_type == "bahdanau":
-        return BahdanauDecoder(config, embedding_size)
+        return BahdanauDecoder(config)
     if config.attention_type == "luong":
-        return LuongDecoder(config, embedding_size)
+        return LuongDecoder(config)
     if config.context_feeding == "initial":
-        return SutskeverDecoder(config, embedding_size)
-    return ChoDecoder(config, embedding_size)
+        return SutskeverDecoder(config)
+    return ChoDecoder(config)
 
 
 class AttnRnnDecoder(AttnRnnPreTrainedModel):
@@ -385,11 +398,10 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
 
     def __init__(self, config: AttnRnnConfig):
         super().__init__(config)
-        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
-        vocab_size = config.vocab_size if config.decoder_vocab_size is None else config.decoder_vocab_size
-        self.embed_tokens = nn.Embedding(vocab_size, embedding_size, padding_idx=config.pad_token_id)
+        width, padding_idx = config.embedding_width, config.pad_token_id
+        self.embed_tokens = nn.Embedding(config.target_vocab_size, width, padding_idx=padding_idx)
         self.dropout = nn.Dropout(config.dropout)
-        self.network = make_decoder(config, embedding_size)
+        self.network = make_decoder(config)
         self.post_init()
 
     @can_return_tuple
@@ -410,9 +422,11 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
 
         Args:
             input_ids: (batch, target_len)
-            attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at the end only.
+            attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at the end
+                only.
             encoder_outputs: What the encoder returned.
-            encoder_attention_mask: (batch, source_len), non-zero for real source tokens; by default the mask that the encoder used.
+            encoder_attention_mask: (batch, source_len), non-zero for real source tokens; by default the mask that the
+                encoder used.
             cache: The memory of earlier steps.
             inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
             use_cache: Whether to return a cache.
@@ -421,15 +435,18 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
             **kwargs: Ignored.
 
         Returns:
-            Output vectors (batch, target_len, output_size), the cache, and what was asked for: `cross_attentions` is a tuple of one tensor
-            (batch, 1, target_len, source_len), `hidden_states` the embeddings and the states of each layer.
+            Output vectors (batch, target_len, output_size), the cache, and what was asked for: `cross_attentions` is a
+            tuple of one tensor (batch, 1, target_len, source_len), `hidden_states` the embeddings and the states of
+            each layer.
 
         Raises:
-            ValueError: If not exactly one of ids and embeddings is given, the encoder's last states are missing, padding precedes a real
-                target token, or the cache is of another kind.
+            ValueError: If not exactly one of ids and embeddings is given, the encoder's last states are missing,
+                padding precedes a real target token, or the cache is of another kind.
         """
         output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
-        output_hidden_states = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        output_hidden_states = (
+            self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        )
         use_cache = self.config.use_cache if use_cache is None else use_cache
         check_one_input(input_ids, inputs_embeds, "decoder_")
         check_decoder_arguments(encoder_outputs, attention_mask, cache)
@@ -457,9 +474,7 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
         )
 
 
-def check_decoder_arguments(
-    encoder_outputs: BaseModelOutput | None, attention_mask: torch.Tensor | None, cache: object | None
-) -> None:
+def check_decoder_arguments(encoder_outputs: object, attention_mask: torch.Tensor | None, cache: object | None) -> None:
     """Raise ValueError for arguments that a recurrent decoder cannot use."""
     if getattr(encoder_outputs, "final_hidden", None) is None:
         raise ValueError(
@@ -470,8 +485,8 @@ def check_decoder_arguments(
         raise ValueError(f"cache must be a RecurrentCache, as the model returns it, got {type(cache).__name__}")
     if attention_mask is not None and bool((attention_mask[:, 1:].bool() & ~attention_mask[:, :-1].bool()).any()):
         raise ValueError(
-            "decoder_attention_mask has padding before a real token; a recurrent decoder reads its input from left to right, so pad the "
-            "target on the right"
+            "decoder_attention_mask has padding before a real token; a recurrent decoder reads its input from left to right, so "
+            "pad the target on the right"
         )
 
 
@@ -510,19 +525,21 @@ class AttnRnnModel(Seq2SeqMixin, AttnRnnPreTrainedModel):
             input_ids: (batch, source_len)
             attention_mask: (batch, source_len), non-zero for real source tokens; by default what is not `pad_token_id`.
             decoder_input_ids: (batch, target_len)
-            decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at the end only.
+            decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at
+                the end only.
             encoder_outputs: What the encoder returned.
             cache: The decoder's memory of earlier steps.
             inputs_embeds: (batch, source_len, embedding_size), in place of the ids.
             decoder_inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
             use_cache: Whether to return a cache.
-            output_attentions: Whether to return the attention weights: `cross_attentions`, a tuple of one tensor (batch, 1, target_len,
-                source_len), or None if attention_type is "none". There is no self-attention.
+            output_attentions: Whether to return the attention weights: `cross_attentions`, a tuple of one tensor
+                (batch, 1, target_len, source_len), or None if attention_type is "none". There is no self-attention.
             output_hidden_states: Whether to return the embeddings and the states of all layers.
             **kwargs: Ignored.
 
         Returns:
-            The decoder's output vectors, (batch, target_len, output_size), the encoder's states, the cache, and what was asked for.
+            The decoder's output vectors, (batch, target_len, output_size), the encoder's states, the cache, and what
+            was asked for.
 
         Raises:
             ValueError: If there is nothing to encode or to decode, or an argument does not fit a recurrent decoder.
@@ -595,7 +612,8 @@ class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, Gene
             input_ids: (batch, source_len)
             attention_mask: (batch, source_len), non-zero for real source tokens; by default what is not `pad_token_id`.
             decoder_input_ids: (batch, target_len); by default the labels shifted right.
-            decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at the end only.
+            decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at
+                the end only.
             encoder_outputs: What the encoder returned.
             cache: The decoder's memory of earlier steps.
             inputs_embeds: (batch, source_len, embedding_size), in place of the ids.
@@ -610,8 +628,8 @@ class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, Gene
             Loss (if labels are given), logits (batch, target_len, vocab_size), and what `AttnRnnModel` returns.
 
         Raises:
-            ValueError: If there is nothing to encode or to decode, labels and decoder inputs differ in length, or an argument does not fit a
-                recurrent decoder.
+            ValueError: If there is nothing to encode or to decode, labels and decoder inputs differ in length, or an
+                argument does not fit a recurrent decoder.
         """
         decoder_input_ids = self.decoder_inputs_from_labels(labels, decoder_input_ids, decoder_inputs_embeds)
         if labels is not None and use_cache is None:
@@ -633,9 +651,14 @@ class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, Gene
         logits = self.lm_head(outputs.last_hidden_state)
         loss = None
         if labels is not None:
-            # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would move them again
+            # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would
+            # move them again
             loss = self.loss_function(
-                logits, labels, logits.shape[-1], shift_labels=labels, num_items_in_batch=kwargs.get("num_items_in_batch")
+                logits,
+                labels,
+                logits.shape[-1],
+                shift_labels=labels,
+                num_items_in_batch=kwargs.get("num_items_in_batch"),
             )
         return Seq2SeqLMOutput(
             loss=loss,

@@ -2,12 +2,13 @@
 """Translate with attention alone: Vaswani's Transformer, encoder and decoder.
 
     encoder   states = embed(source) + position;   N x (self-attention, feed-forward)
-    decoder   states = embed(target) + position;   N x (masked self-attention, cross-attention to the encoder's states, feed-forward)
+    decoder   states = embed(target) + position;   N x (masked self-attention, cross-attention to the encoder's states,
+    feed-forward)
     output    logits = states E^T
 
-Paper: Vaswani 2017 (arXiv 1706.03762). Published alternatives are options of the configuration: pre-norm, RMS norm, learned, rotary, ALiBi and
-relative positions. Where it differs from the paper: dropout is on attention weights only if `attention_dropout` is set; the initial weights are
-normal with `initializer_range` instead of Glorot's.
+Paper: Vaswani 2017 (arXiv 1706.03762). Published alternatives are options of the configuration: pre-norm, RMS norm,
+learned, rotary, ALiBi and relative positions. Where it differs from the paper: dropout is on attention weights only if
+`attention_dropout` is set; the initial weights are normal with `initializer_range` instead of Glorot's.
 
 Axis names: batch, heads, source_len, target_len, key_len, hidden_size, embedding_size, vocab_size.
 Read before: multihead.py (attention), layers.py (one layer). Here: from ids to logits.
@@ -44,8 +45,8 @@ class AttnTransformerEncoderOutput(BaseModelOutput):
         last_hidden_state: (batch, source_len, hidden_size)
         hidden_states: Tuple over layers + 1 of (batch, source_len, hidden_size), if asked for.
         attentions: Tuple over layers of (batch, heads, source_len, source_len), if asked for.
-        attention_mask: (batch, source_len), the mask that the encoder used: `generate()` does not tell the decoder about padding that was
-            inferred from the ids. None if nothing is padded.
+        attention_mask: (batch, source_len), the mask that the encoder used: `generate()` does not tell the decoder
+            about padding that was inferred from the ids. None if nothing is padded.
     """
 
     attention_mask: torch.Tensor | None = None
@@ -84,7 +85,8 @@ class PositionedEmbedding(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, embeds: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-        """Add positions (batch or 1, length) to embeddings (batch, length, embedding_size) -> (batch, length, hidden_size)."""
+        """Add positions (batch or 1, length) to embeddings (batch, length, embedding_size) -> (batch, length,
+        hidden_size)."""
         states = embeds if self.projection is None else self.projection(embeds)
         states = states * self.scale
         if self.sinusoidal:
@@ -95,7 +97,8 @@ class PositionedEmbedding(nn.Module):
 
 
 def make_bias(config: AttnTransformerConfig, num_heads: int, bidirectional: bool) -> nn.Module | None:
-    """Make what adds positions to the scores of one stack, shared by its layers; None if positions are not added there."""
+    """Make what adds positions to the scores of one stack, shared by its layers; None if positions are not added
+    there."""
     if config.position_type == "alibi":
         return AlibiBias(num_heads)
     if config.position_type == "relative":
@@ -175,10 +178,13 @@ class AttnTransformerEncoder(AttnTransformerPreTrainedModel):
             The states, and what was asked for.
 
         Raises:
-            ValueError: If not exactly one of ids and embeddings is given, or there are more tokens than learned positions.
+            ValueError: If not exactly one of ids and embeddings is given, or there are more tokens than learned
+                positions.
         """
         output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
-        output_hidden_states = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        output_hidden_states = (
+            self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        )
         check_one_input(input_ids, inputs_embeds)
         if attention_mask is None and input_ids is not None:
             attention_mask = input_ids.ne(self.config.pad_token_id)
@@ -280,10 +286,13 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
             The states, the cache, and what was asked for.
 
         Raises:
-            ValueError: If there are no source states, not exactly one of ids and embeddings, or more tokens than learned positions.
+            ValueError: If there are no source states, not exactly one of ids and embeddings, or more tokens than
+                learned positions.
         """
         output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
-        output_hidden_states = self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        output_hidden_states = (
+            self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
+        )
         use_cache = self.config.use_cache if use_cache is None else use_cache
         check_one_input(input_ids, inputs_embeds, "decoder_")
         if encoder_hidden_states is None:
@@ -352,7 +361,8 @@ def check_length(config: AttnTransformerConfig, length: int) -> None:
     """Raise ValueError if a sequence is longer than the learned positions reach."""
     if config.position_type == "learned" and length > config.max_position_embeddings:
         raise ValueError(
-            f"the sequence has {length} tokens, but max_position_embeddings={config.max_position_embeddings} learned positions exist"
+            f"the sequence has {length} tokens, but there are only max_position_embeddings="
+            f"{config.max_position_embeddings} learned positions"
         )
 
 
@@ -398,8 +408,8 @@ class AttnTransformerModel(Seq2SeqMixin, AttnTransformerPreTrainedModel):
             inputs_embeds: (batch, source_len, embedding_size), in place of the ids.
             decoder_inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
             use_cache: Whether to return a cache.
-            output_attentions: Whether to return the attention weights: `encoder_attentions`, `decoder_attentions` and `cross_attentions`, tuples
-                over layers of (batch, heads, query_len, key_len).
+            output_attentions: Whether to return the attention weights: `encoder_attentions`, `decoder_attentions` and
+                `cross_attentions`, tuples over layers of (batch, heads, query_len, key_len).
             output_hidden_states: Whether to return the states of all layers.
             **kwargs: Ignored.
 
@@ -409,7 +419,11 @@ class AttnTransformerModel(Seq2SeqMixin, AttnTransformerPreTrainedModel):
         Raises:
             ValueError: If there is nothing to encode or to decode, or a sequence is longer than the learned positions.
         """
-        wanted = {"output_attentions": output_attentions, "output_hidden_states": output_hidden_states, "return_dict": True}
+        wanted = {
+            "output_attentions": output_attentions,
+            "output_hidden_states": output_hidden_states,
+            "return_dict": True,
+        }
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds, **wanted)
         elif not isinstance(encoder_outputs, BaseModelOutput):
@@ -516,9 +530,14 @@ class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTr
         logits = self.lm_head(states if self.output_projection is None else self.output_projection(states))
         loss = None
         if labels is not None:
-            # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would move them again
+            # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would
+            # move them again
             loss = self.loss_function(
-                logits, labels, logits.shape[-1], shift_labels=labels, num_items_in_batch=kwargs.get("num_items_in_batch")
+                logits,
+                labels,
+                logits.shape[-1],
+                shift_labels=labels,
+                num_items_in_batch=kwargs.get("num_items_in_batch"),
             )
         return Seq2SeqLMOutput(
             loss=loss,

@@ -4,8 +4,8 @@
     head_i = attend(states W_i^Q, data W_i^K, data W_i^V)
     output = [head_1; ...; head_h] W^O
 
-With data = states this is self-attention; with other data it is cross-attention, and the two may differ in width and length: Vaswani 2017
-(arXiv 1706.03762) section 3.2.2.
+With data = states this is self-attention; with other data it is cross-attention, and the two may differ in width and
+length: Vaswani 2017 (arXiv 1706.03762) section 3.2.2.
 
 Axis names: batch, heads, query_len, key_len, head_dim, hidden_size, data_size.
 Read next: layers.py.
@@ -86,13 +86,14 @@ class MultiHeadAttention(nn.Module):
             mask: What may be attended; None for everything.
             bias: Added to the scores; broadcastable to (batch, heads, query_len, key_len).
             angles: Rotary angles of the states' positions, (batch, 1, query_len, head_dim / 2); self-attention only.
-            cache: A transformers cache. Self-attention appends its keys and values and attends to all; cross-attention projects the data the
-                first time only.
+            cache: A transformers cache. Self-attention appends its keys and values and attends to all; cross-attention
+                projects the data the first time only.
             output_attentions: Whether to return the weights.
             implementation: "eager" or the name of a kernel.
 
         Returns:
-            Output (batch, query_len, hidden_size), and weights (batch, heads, query_len, key_len) if asked for, else None.
+            Output (batch, query_len, hidden_size), and weights (batch, heads, query_len, key_len) if asked for, else
+            None.
         """
         query = self.split_heads(self.query_projection(states))
         if data is None:

@@ -9,7 +9,8 @@ By where the position enters the equation:
     added to the scores         ALiBi        Press 2022 (2108.12409) section 3
                                 relative     Raffel 2020 (1910.10683) section 2.1
 
-Every function takes position numbers and computes what it needs from them: no tables, so no length limit (but for `learned`).
+Every function takes position numbers and computes what it needs from them: no tables, so no length limit (but for
+`learned`).
 Axis names: batch, heads, length, query_len, key_len, head_dim. Positions are (batch or 1, length).
 Read next: multihead.py.
 """
@@ -91,8 +92,8 @@ def rotary_angles(positions: torch.Tensor, head_dim: int, base: float = 10000.0)
 def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
     """Turn each pair of coordinates, so that query . key depends on the distance of their positions only.
 
-    differs from the paper: coordinate i is paired with i + head_dim / 2, not with its neighbour; a fixed permutation of the coordinates,
-    and the order that today's checkpoints use.
+    differs from the paper: coordinate i is paired with i + head_dim / 2, not with its neighbour; a fixed permutation of
+    the coordinates, and the order that today's checkpoints use.
 
     Args:
         states: Queries or keys, (batch, heads, length, head_dim)
@@ -109,8 +110,8 @@ def rotate(states: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
 class AlibiBias(nn.Module):
     """bias[head, i, j] = -slope[head] * |i - j|: what is far away scores less; no parameters.
 
-    Slopes are 2 ** (-8 k / heads), k = 1 ... heads, if heads is a power of two; otherwise those of the next lower power, and every second one
-    of the next higher power for the rest.
+    Slopes are 2 ** (-8 k / heads), k = 1 ... heads, if heads is a power of two; otherwise those of the next lower
+    power, and every second one of the next higher power for the rest.
 
     Args:
         num_heads: Number of heads.
@@ -141,8 +142,8 @@ class AlibiBias(nn.Module):
 class RelativeBias(nn.Module):
     """bias[head, i, j] = table[bucket(j - i), head]: T5's learned bias for buckets of distances.
 
-    Half of the buckets of one direction hold one distance each, the others grow logarithmically up to `max_distance`; everything beyond
-    shares the last one.
+    Half of the buckets of one direction hold one distance each, the others grow logarithmically up to `max_distance`;
+    everything beyond shares the last one.
 
     Args:
         num_heads: Number of heads.

@@ -5,12 +5,14 @@
     gru    state' = (1 - update) * candidate + update * state
     lstm   cell' = forget * cell + input * candidate;   state' = output * tanh(cell')
 
-The weights live in torch's own `nn.RNN`, `nn.GRU` and `nn.LSTM`. A whole sequence goes through their forward; a decoder whose input depends
-on its last output takes the same weights step by step, by the three step functions below.
+The weights live in torch's own `nn.RNN`, `nn.GRU` and `nn.LSTM`. A whole sequence goes through their forward; a decoder
+whose input depends on its last output takes the same weights step by step, by the three step functions below.
 
-Papers: GRU, Cho 2014 (arXiv 1406.1078) section 2.3; LSTM, Hochreiter & Schmidhuber 1997; dropout between layers only, Zaremba 2014 (1409.2329).
-Where it differs from the paper: torch's GRU applies the reset gate after the matrix product, candidate = tanh(W x + reset * (U state)), and its
-update gate is the paper's z of 1406.1078 (z keeps the old state), which Bahdanau 2015 writes the other way round. All gates have biases.
+Papers: GRU, Cho 2014 (arXiv 1406.1078) section 2.3; LSTM, Hochreiter & Schmidhuber 1997; dropout between layers only,
+    Zaremba 2014 (1409.2329).
+Where it differs from the paper: torch's GRU applies the reset gate after the matrix product, candidate = tanh(W x +
+reset * (U state)), and its update gate is the paper's z of 1406.1078 (z keeps the old state), which Bahdanau 2015
+writes the other way round. All gates have biases.
 
 Axis names: batch, source_len, steps, layers, directions, width.
 The state of one layer is a tuple: (hidden,), or (hidden, cell) for an LSTM, each (batch, hidden_size).
@@ -64,7 +66,8 @@ def gru_step(input_gates: torch.Tensor, state: LayerState, weight: torch.Tensor,
     hidden_gates = F.linear(hidden, weight, bias)
     gates = torch.sigmoid(input_gates[:, : 2 * hidden_size] + hidden_gates[:, : 2 * hidden_size])
     reset, update = gates.chunk(2, dim=-1)
-    # differs from the paper: reset * (U state) instead of U (reset * state), as in torch, so that one product serves all gates
+    # differs from the paper: reset * (U state) instead of U (reset * state), as in torch, so that one product serves
+    # all gates
     candidate = torch.tanh(input_gates[:, 2 * hidden_size :] + reset * hidden_gates[:, 2 * hidden_size :])
     return (candidate + update * (hidden - candidate),)
 
@@ -73,7 +76,8 @@ def lstm_step(input_gates: torch.Tensor, state: LayerState, weight: torch.Tensor
     """Take one step of an LSTM: cell' = forget * cell + input * candidate; state' = output * tanh(cell').
 
     Args:
-        input_gates: W x with its bias for the input gate, the forget gate, the candidate and the output gate, (batch, 4 * hidden_size)
+        input_gates: W x with its bias for the input gate, the forget gate, the candidate and the output gate, (batch, 4
+            * hidden_size)
         state: The hidden state and the cell.
         weight: U of the four, (4 * hidden_size, hidden_size)
         bias: Bias of U, (4 * hidden_size,)
@@ -88,6 +92,26 @@ def lstm_step(input_gates: torch.Tensor, state: LayerState, weight: torch.Tensor
 
 
 STEPS: dict[str, Callable[..., LayerState]] = {"rnn": rnn_step, "gru": gru_step, "lstm": lstm_step}
+
+
+def run_rnn(rnn: nn.RNNBase, inputs: torch.Tensor | PackedSequence, state: LayerState | None = None):
+    """Run one of torch's layers; on a processor in the precision of its weights, also under autocast.
+
+    torch's LSTM fails under autocast on processors without bfloat16 arithmetic.
+
+    Args:
+        rnn: An `nn.RNN`, `nn.GRU` or `nn.LSTM`.
+        inputs: (batch, steps, input_size), or packed.
+        state: The hidden state (and cell), each (directions, batch, hidden_size); None for zeros.
+
+    Returns:
+        The outputs, shaped like the inputs, and the last state, as a tuple also where it has one part.
+    """
+    dtype = rnn.weight_ih_l0.dtype
+    with torch.autocast("cpu", enabled=False):
+        before = None if state is None else tuple(part.to(dtype) for part in state)
+        outputs, last = rnn(inputs.to(dtype), before if before is None or len(before) > 1 else before[0])
+    return outputs, last if isinstance(last, tuple) else (last,)
 
 
 class EncoderRnnLayer(GradientCheckpointingLayer):
@@ -112,21 +136,22 @@ class EncoderRnnLayer(GradientCheckpointingLayer):
             batch_sizes: If packed: how many rows are still running at each step.
 
         Returns:
-            The states at all steps, shaped like the inputs, and the last states (and cells), each (batch, directions * hidden_size).
+            The states at all steps, shaped like the inputs, and the last states (and cells), each (batch, directions *
+            hidden_size).
         """
         if batch_sizes is None:
-            outputs, last = self.rnn(inputs)
+            outputs, last = run_rnn(self.rnn, inputs)
         else:
-            packed, last = self.rnn(PackedSequence(inputs, batch_sizes))
+            packed, last = run_rnn(self.rnn, PackedSequence(inputs, batch_sizes))
             outputs = packed.data
-        last = last if isinstance(last, tuple) else (last,)
         return outputs, *(state.transpose(0, 1).flatten(1) for state in last)
 
 
 class Packing:
     """Let an RNN read the real tokens only, in the order in which it should, wherever the padding stands.
 
-    The real tokens of a row move to its front; what was read goes back to its own position. A row of padding alone counts as one token.
+    The real tokens of a row move to its front; what was read goes back to its own position. A row of padding alone
+    counts as one token.
 
     Args:
         real: (batch, source_len), True for real tokens.
@@ -166,7 +191,9 @@ class DecoderRnn(nn.Module):
         dropout: Dropout between layers.
     """
 
-    def __init__(self, rnn_type: str, embedding_size: int, fed_size: int, hidden_size: int, num_layers: int, dropout: float):
+    def __init__(
+        self, rnn_type: str, embedding_size: int, fed_size: int, hidden_size: int, num_layers: int, dropout: float
+    ):
         super().__init__()
         self.embedding_size = embedding_size
         self.take_step = STEPS[rnn_type]
@@ -182,14 +209,15 @@ class DecoderRnn(nn.Module):
             states: The state of each layer before the first step.
 
         Returns:
-            For each layer its hidden states at all steps, (batch, steps, hidden_size); and the state of each layer after the last.
+            For each layer its hidden states at all steps, (batch, steps, hidden_size); and the state of each layer
+            after the last.
         """
         outputs, last = [], []
         for layer, state in zip(self.layers, states, strict=True):
             before = tuple(part[None].contiguous() for part in state)  # torch wants (1, batch, hidden_size)
-            inputs, after = layer(self.dropout(outputs[-1]) if outputs else inputs, before if len(before) > 1 else before[0])
+            inputs, after = run_rnn(layer, self.dropout(outputs[-1]) if outputs else inputs, before)
             outputs.append(inputs)
-            last.append(tuple(part[0] for part in (after if isinstance(after, tuple) else (after,))))
+            last.append(tuple(part[0] for part in after))
         return outputs, last
 
     def project(self, embeddings: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
@@ -229,7 +257,8 @@ class DecoderRnn(nn.Module):
 
 
 class Bridge(nn.Module):
-    """Make the decoder's first states from the encoder's last: copied layer by layer where the shapes agree, else tanh(W states).
+    """Make the decoder's first states from the encoder's last: copied layer by layer where the shapes agree, else
+    tanh(W states).
 
     Papers: copied, Sutskever 2014 (arXiv 1409.3215), Luong 2015 (1508.04025); they always have equal shapes.
 
@@ -259,13 +288,16 @@ class Bridge(nn.Module):
             For each decoder layer the hidden state (and cell), each (batch, hidden_size)
         """
         if self.projections is not None:
-            made = [torch.tanh(projection(part.flatten(1))) for projection, part in zip(self.projections, last, strict=True)]
+            made = [
+                torch.tanh(projection(part.flatten(1))) for projection, part in zip(self.projections, last, strict=True)
+            ]
             last = tuple(part.unflatten(1, (self.decoder_layers, -1)) for part in made)
         return list(zip(*(part.unbind(dim=1) for part in last), strict=True))
 
 
 class MaxoutOutput(nn.Module):
-    """output_j = max(t_j, t'_j), both of the form U state + V embedding + C context: a deep output with one maxout layer.
+    """output_j = max(t_j, t'_j), both of the form U state + V embedding + C context: a deep output with one maxout
+    layer.
 
     Papers: Cho 2014 (arXiv 1406.1078) A.1.2; Bahdanau 2015 (1409.0473) A.2.2; maxout, Goodfellow 2013 (1302.4389).
 
@@ -287,12 +319,13 @@ class MaxoutOutput(nn.Module):
 
 
 class DecoderMemory(NamedTuple):
-    """What a decoder needs to go on, besides the encoder's states. All tensors are batch-first, so that beam search can reorder them.
+    """What a decoder needs to go on, besides the encoder's states. All tensors are batch-first, so that beam search can
+    reorder them.
 
     Args:
         states: The state of each layer.
-        fed: What the first layer reads beside the next embedding, where that is known already: the fixed context, or the last attentional
-            vector; (batch, fed_size).
+        fed: What the first layer reads beside the next embedding, where that is known already: the fixed context, or
+            the last attentional vector; (batch, fed_size).
         projected_key: What `score.project_keys` made of the encoder's states; (batch, 1, source_len, width).
     """
 
@@ -305,6 +338,11 @@ def first_states(hidden: torch.Tensor, num_layers: int, rnn_type: str) -> list[L
     """Cut (batch, num_layers * hidden_size) into the first state of each layer; an LSTM's cell starts at zero."""
     layers = hidden.chunk(num_layers, dim=-1)
     return [(layer, torch.zeros_like(layer)) if rnn_type == "lstm" else (layer,) for layer in layers]
+
+
+def stack_steps(steps: list[list[LayerState]]) -> list[torch.Tensor]:
+    """Return the hidden states of each layer at all steps, (batch, steps, hidden_size)."""
+    return [torch.stack([state[0] for state in layer], dim=1) for layer in zip(*steps, strict=True)]
 
 
 class RecurrentCache(Cache):

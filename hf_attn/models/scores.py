@@ -7,9 +7,9 @@
     additive     v . tanh(W q + U k)            Bahdanau 2015 (1409.0473) A.1.2
     concat       v . tanh(W [q; k])             Luong 2015 eq. 8
 
-A score module has two steps. `project_keys(key)` does what depends on the keys alone; call it once per source and keep the result
-yourself. `forward(query, projected_key)` returns the scores. `scale` is the factor of a score that is a plain dot product after
-projection, and None for one that is not: only the former can run as a fused kernel.
+A score module has two steps. `project_keys(key)` does what depends on the keys alone; call it once per source and keep
+the result yourself. `forward(query, projected_key)` returns the scores. `scale` is the factor of a score that is a
+plain dot product after projection, and None for one that is not: only the former can run as a fused kernel.
 
 Axis names: batch, heads, query_len, key_len, query_dim, key_dim, attention_size.
 Read next: attention.py, where scores become weights.
@@ -37,7 +37,9 @@ class Dot(nn.Module):
     def __init__(self, query_dim: int, key_dim: int):
         super().__init__()
         if query_dim != key_dim:
-            raise ValueError(f"a dot product needs query_dim == key_dim, got query_dim={query_dim} and key_dim={key_dim}")
+            raise ValueError(
+                f"a dot product needs query_dim == key_dim, got query_dim={query_dim} and key_dim={key_dim}"
+            )
 
     def project_keys(self, key: torch.Tensor) -> torch.Tensor:
         """Return the keys, (batch, heads, key_len, key_dim), as they are."""
@@ -139,8 +141,9 @@ class Additive(nn.Module):
 class Concat(nn.Module):
     """scores = v . tanh(W [query; key]).
 
-    The same function as `Additive`: the columns of W that meet the query are Additive's W, those that meet the key are its U. Luong writes
-    one matrix, and so does the parameter here; applying its two halves separately spares the concatenation of every pair.
+    The same function as `Additive`: the columns of W that meet the query are Additive's W, those that meet the key are
+    its U. Luong writes one matrix, and so does the parameter here; applying its two halves separately spares the
+    concatenation of every pair.
 
     Args:
         query_dim: Width of a query.

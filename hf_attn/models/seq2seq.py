@@ -3,9 +3,9 @@
 
     decoder input = [decoder_start, label_1, ..., label_(n-1)]   predicts   [label_1, ..., label_n]
 
-A family's Model has `encoder.embed_tokens` and `decoder.embed_tokens`; its head adds `lm_head`. Two independent switches tie them:
-`share_embeddings` (source and target; Vaswani 2017, section 3.4) and `tie_word_embeddings` (target and output; Press & Wolf 2017,
-arXiv 1608.05859).
+A family's Model has `encoder.embed_tokens` and `decoder.embed_tokens`; its head adds `lm_head`. Two independent
+switches tie them: `share_embeddings` (source and target; Vaswani 2017, section 3.4) and `tie_word_embeddings` (target
+and output; Press & Wolf 2017, arXiv 1608.05859).
 """
 
 import torch
@@ -89,8 +89,8 @@ class Seq2SeqMixin:
         """
         if self.config.decoder_vocab_size is not None and (new_num_tokens, pad_to_multiple_of) != (None, None):
             raise ValueError(
-                f"decoder_vocab_size={self.config.decoder_vocab_size}: a model with separate vocabularies cannot be resized by one "
-                "number; build it with the sizes of both tokenizers"
+                f"decoder_vocab_size={self.config.decoder_vocab_size}: a model with separate vocabularies cannot be "
+                "resized by one number; build it with the sizes of both tokenizers"
             )
         resized = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
         decoder = self.base_model.decoder
@@ -107,11 +107,15 @@ class Seq2SeqMixin:
 
     @staticmethod
     def create_masks_for_generate(*, attention_mask: torch.Tensor | None = None, **kwargs) -> torch.Tensor | None:
-        """Return the two-dimensional padding mask: our models write their masks out themselves, also for a static cache."""
+        """Return the two-dimensional padding mask: our models write their masks out themselves, also for a static
+        cache."""
         return attention_mask
 
     def decoder_inputs_from_labels(
-        self, labels: torch.Tensor | None, decoder_input_ids: torch.Tensor | None, decoder_inputs_embeds: torch.Tensor | None
+        self,
+        labels: torch.Tensor | None,
+        decoder_input_ids: torch.Tensor | None,
+        decoder_inputs_embeds: torch.Tensor | None,
     ) -> torch.Tensor | None:
         """Return the decoder's ids: those given, or the shifted labels.
 
@@ -133,6 +137,7 @@ class Seq2SeqMixin:
             return decoder_input_ids if labels is None else self.prepare_decoder_input_ids_from_labels(labels)
         if labels.shape[:2] != given.shape[:2]:
             raise ValueError(
-                f"labels have shape {tuple(labels.shape)}, the decoder's inputs {tuple(given.shape[:2])}: both must be (batch, target_len)"
+                f"labels have shape {tuple(labels.shape)}, the decoder's inputs {tuple(given.shape[:2])}: "
+                "both must be (batch, target_len)"
             )
         return decoder_input_ids

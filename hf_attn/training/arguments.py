@@ -109,7 +109,7 @@ class DataTrainingArguments:
     )
 
 
-ARGUMENT_CLASSES = (ModelArguments, DataTrainingArguments, Seq2SeqTrainingArguments)
+ARGUMENT_CLASSES: Any = (ModelArguments, DataTrainingArguments, Seq2SeqTrainingArguments)
 Arguments = tuple[ModelArguments, DataTrainingArguments, Seq2SeqTrainingArguments]
 
 # Where transformers' own defaults do not suit translation.
@@ -342,7 +342,7 @@ def find_checkpoint(training_args: Seq2SeqTrainingArguments) -> str | None:
     Raises:
         ValueError: If the checkpoint does not exist, or a run is to start anew over the checkpoints of another.
     """
-    asked, output_dir = training_args.resume_from_checkpoint, training_args.output_dir
+    asked, output_dir = training_args.resume_from_checkpoint, str(training_args.output_dir)
     last = get_last_checkpoint(output_dir) if os.path.isdir(output_dir) else None
     word = str(asked).lower()
     if word == "false" and last is not None:

@@ -39,7 +39,11 @@ class TokenBatchSampler(Sampler[list[int]]):
     # No `batch_size` attribute on purpose: accelerate takes its absence to mean batches of varying size.
 
     def __init__(
-        self, source_lengths: Sequence[int], target_lengths: Sequence[int], tokens_per_batch: int, seed: int = 0
+        self,
+        source_lengths: Sequence[int] | np.ndarray,
+        target_lengths: Sequence[int] | np.ndarray,
+        tokens_per_batch: int,
+        seed: int = 0,
     ):
         source = np.asarray(source_lengths, dtype=np.int64)
         target = np.asarray(target_lengths, dtype=np.int64)
@@ -93,12 +97,14 @@ def pair_lengths(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
     """
     columns = ("input_ids", "labels")
     if hasattr(dataset, "with_format"):  # datasets.Dataset: counted inside arrow, without making a list per example
-        import pyarrow.compute as arrow
+        import pyarrow.compute
 
         table = dataset.select_columns(list(columns)).with_format("arrow")[:]
-        return tuple(arrow.list_value_length(table[name]).to_numpy() for name in columns)
-    examples = [dataset[index] for index in range(len(dataset))]
-    return tuple(np.array([len(example[name]) for example in examples]) for name in columns)
+        lengths = [pyarrow.compute.call_function("list_value_length", [table[name]]).to_numpy() for name in columns]
+    else:
+        examples = [dataset[index] for index in range(len(dataset))]
+        lengths = [np.array([len(example[name]) for example in examples]) for name in columns]
+    return lengths[0], lengths[1]
 
 
 class TokenBatchTrainer(Seq2SeqTrainer):
@@ -125,12 +131,12 @@ class TokenBatchTrainer(Seq2SeqTrainer):
         Raises:
             ValueError: If there is no training set, or it has no length.
         """
-        if self.train_dataset is None or not hasattr(self.train_dataset, "__len__"):
-            raise ValueError(f"train_dataset must be a dataset with a length, got {type(self.train_dataset).__name__}")
-        args = self.args
+        args, collator = self.args, self.data_collator
+        dataset: Any = self.train_dataset
+        if not hasattr(dataset, "__len__"):
+            raise ValueError(f"train_dataset must be a dataset with a length, got {type(dataset).__name__}")
         seed = args.seed if args.data_seed is None else args.data_seed
-        sampler = TokenBatchSampler(*pair_lengths(self.train_dataset), self.tokens_per_batch, seed=seed)
-        dataset, collator = self.train_dataset, self.data_collator
+        sampler = TokenBatchSampler(*pair_lengths(dataset), self.tokens_per_batch, seed=seed)
         if hasattr(dataset, "column_names"):
             dataset = self._remove_unused_columns(dataset, description="training")
         else:

@@ -54,5 +54,5 @@ class TargetTokenizerCallback(TrainerCallback):
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Add the tokenizer to the checkpoint that was just written."""
         if args.should_save:
-            folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             self.tokenizer.save_pretrained(str(folder / "target_tokenizer"))

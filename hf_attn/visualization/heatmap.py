@@ -156,8 +156,8 @@ def _label_axes(
 def _fit(figure: Figure, axes: Axes, image, caption: str) -> None:
     """Give the figure room for its labels, the colour bar and the caption, so that nothing is cut off."""
     renderer = FigureCanvasAgg(figure).get_renderer()
-    box, drawn = axes.get_window_extent(renderer), axes.get_tightbbox(renderer)
-    assert drawn is not None
+    box = axes.get_window_extent(renderer)
+    drawn = axes.get_tightbbox(renderer) or box
     left, top, overhang = (max(0.0, edge / DPI) for edge in (box.x0 - drawn.x0, drawn.y1 - box.y1, drawn.x1 - box.x1))
     width, height = box.width / DPI, box.height / DPI
     bar_height = max(height, 1.5)

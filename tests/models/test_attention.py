@@ -146,6 +146,15 @@ def test_gradients_are_those_of_the_loop_and_finite_in_empty_rows(case):
         torch.testing.assert_close(ours, loops)
 
 
+def test_an_empty_row_makes_no_nan_on_the_way_back_either():
+    """Anomaly detection looks at every step of the backward pass, also at those whose result is thrown away."""
+    scores = torch.zeros(1, 1, 2, 3, requires_grad=True)
+    mask = torch.tensor([[True, False, True], [False, False, False]])
+    with torch.autograd.set_detect_anomaly(True):
+        attend(scores, torch.ones(1, 1, 3, 1), mask)[0].sum().backward()
+    assert torch.isfinite(scores.grad).all()
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_gradcheck(masked):
     scores = torch.randn(1, 2, 3, 3, dtype=torch.float64, requires_grad=True)
@@ -169,6 +178,8 @@ def test_the_softmax_of_narrow_numbers_runs_in_float32(dtype):
     assert context.dtype == weights.dtype == dtype
     assert torch.equal(weights, scores.float().softmax(-1).to(dtype))
     torch.testing.assert_close(context.float(), weights.float() @ value.float(), rtol=0.02, atol=0.02)
+    # with wide values nothing is rounded on the way
+    assert torch.equal(attend(scores, value.float())[1], scores.float().softmax(-1))
 
 
 @pytest.mark.parametrize("size", [1e30, -1e30])

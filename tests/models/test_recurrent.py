@@ -38,9 +38,7 @@ def test_a_step_is_torchs_cell_and_the_equation(kind):
     theirs = theirs if kind == "lstm" else (theirs,)
     for row in range(BATCH):
         parts = tuple(part[row] for part in state)
-        loop = reference_rnn.cell(
-            kind, inputs[row], parts, cell.weight_ih, cell.bias_ih, cell.weight_hh, cell.bias_hh
-        )
+        loop = reference_rnn.cell(kind, inputs[row], parts, cell.weight_ih, cell.bias_ih, cell.weight_hh, cell.bias_hh)
         for mine, torchs, looped in zip(ours, theirs, loop, strict=True):
             torch.testing.assert_close(mine[row], torchs[row])
             torch.testing.assert_close(mine[row], looped)
@@ -150,7 +148,9 @@ def full_cache():
     cache = RecurrentCache()
     rows = torch.arange(BATCH, dtype=torch.float32)
     state = (rows[:, None].clone(), rows[:, None] + 10)
-    cache.update(DecoderMemory([state, state], fed=rows[:, None] + 20, projected_key=rows[:, None, None, None] + 30), steps=4)
+    cache.update(
+        DecoderMemory([state, state], fed=rows[:, None] + 20, projected_key=rows[:, None, None, None] + 30), steps=4
+    )
     return cache
 
 
@@ -177,7 +177,12 @@ def test_cache_moves_every_tensor(change, rows):
 
 def test_cache_tells_generate_what_it_can_do():
     cache = full_cache()
-    assert (cache.is_croppable, cache.is_compileable, cache.is_linear, cache.get_max_length()) == (False, False, [False], -1)
+    assert (cache.is_croppable, cache.is_compileable, cache.is_linear, cache.get_max_length()) == (
+        False,
+        False,
+        [False],
+        -1,
+    )
     assert cache.is_initialized and repr(cache) == "RecurrentCache(layers=2, length=4)"
     with pytest.raises(ValueError, match="cannot be cropped"):
         cache.crop(-1)
