@@ -97,8 +97,9 @@ def make_model(
         model = AutoModelForSeq2SeqLM.from_pretrained(model_args.model_name_or_path, dtype="float32", **hub)
     else:
         overrides = parse_overrides(model_args.config_overrides)
-        if checkpoint or model_args.config_name:
-            config = AutoConfig.from_pretrained(checkpoint or model_args.config_name, **hub)
+        saved_config = checkpoint or model_args.config_name
+        if saved_config:
+            config = AutoConfig.from_pretrained(saved_config, **hub)
         else:
             config = build_config(model_args.recipe, *tokenizers, **overrides)
         model = model_from_config(config)
@@ -120,7 +121,8 @@ def metrics_function(tokenizer: PreTrainedTokenizerFast, pairs: Dataset, lang: s
 
 def decode(tokenizer: PreTrainedTokenizerFast, ids: Any) -> list[str]:
     """Turn generated ids into text; the Trainer fills shorter rows with -100."""
-    return tokenizer.batch_decode(np.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
+    ids = np.where(np.asarray(ids) < 0, tokenizer.pad_token_id or 0, ids)
+    return tokenizer.batch_decode(ids.tolist(), skip_special_tokens=True)
 
 
 def main(argv: list[str] | None = None) -> dict[str, Any]:

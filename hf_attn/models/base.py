@@ -14,7 +14,7 @@ installed, through
 import sys
 
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 from transformers import initialization as init
 from transformers.dynamic_module_utils import custom_object_save
 
@@ -62,16 +62,23 @@ class AttnPreTrainedModel(PreTrainedModel):
         """
         auto_classes = getattr(sys.modules[type(self).__module__], "AUTO_CLASSES", {})
         before = getattr(self.config, "auto_map", None)
-        if include_code and auto_classes:
-            self.config.auto_map = _auto_map(type(self.config), auto_classes)
-        elif not include_code:
-            self.config.auto_map = None
+        if not include_code:
+            _set_auto_map(self.config, None)
+        elif auto_classes:
+            _set_auto_map(self.config, _auto_map(type(self.config), auto_classes))
         try:
             super().save_pretrained(save_directory, *args, **kwargs)
         finally:
-            self.config.auto_map = before
+            _set_auto_map(self.config, before)
         if include_code and auto_classes and kwargs.get("is_main_process", True):
             custom_object_save(self, save_directory)
+
+
+def _set_auto_map(config: PreTrainedConfig, auto_map: dict[str, str] | None) -> None:
+    """Write the table into the configuration, or take it out."""
+    vars(config).pop("auto_map", None)
+    if auto_map is not None:
+        config.auto_map = auto_map
 
 
 def _auto_map(config_class: type, auto_classes: dict[str, type]) -> dict[str, str]:

@@ -29,7 +29,8 @@ def marian_pair(seed=0, activation="relu", heads=4, **marian):
     config = MarianConfig(
         vocab_size=60, d_model=32, encoder_layers=2, decoder_layers=3, encoder_attention_heads=heads,
         decoder_attention_heads=heads, encoder_ffn_dim=64, decoder_ffn_dim=48, max_position_embeddings=40,
-        activation_function=activation, scale_embedding=True, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0, pad_token_id=0, eos_token_id=2, bos_token_id=1,
+        activation_function=activation, scale_embedding=True, dropout=0.0, attention_dropout=0.0,
+        activation_dropout=0.0, pad_token_id=0, eos_token_id=2, bos_token_id=1,
         decoder_start_token_id=1, forced_eos_token_id=None, init_std=0.1, **marian,
     )  # fmt: skip
     theirs = MarianMTModel._from_config(config, attn_implementation="eager").eval()
@@ -114,26 +115,28 @@ def test_generate_equals_marian(options):
     assert torch.equal(ours.generate(**inputs, **settings), expected)
 
 
-def test_two_hundred_updates_equal_marian():
-    theirs, ours = marian_pair(11)
+@pytest.mark.parametrize("implementation,dtype", [("eager", torch.float32), ("sdpa", torch.float64)])
+def test_two_hundred_updates_equal_marian(implementation, dtype):
+    theirs, ours = (model.to(dtype) for model in marian_pair(11))  # a kernel's rounding grows under Adam in float32
+    ours.set_attn_implementation(implementation)
     theirs.train(), ours.train()
     optimizers = [
-        torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=3e-3, betas=(0.9, 0.98))
+        torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-3, betas=(0.9, 0.98))
         for model in (theirs, ours)
     ]
     generator = torch.Generator().manual_seed(5)
-    batches = [ragged_batch(generator) for _ in range(20)]
+    batches = [ragged_batch(generator) for _ in range(4)]
     losses = []
     for step in range(200):
         pair = []
         for model, optimizer in zip((theirs, ours), optimizers, strict=True):
-            loss = model(**batches[step % 20]).loss
+            loss = model(**batches[step % 4]).loss
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             pair.append(loss.item())
         losses.append(pair)
     losses = torch.tensor(losses)
-    assert losses[-1, 0] < 0.6 * losses[0, 0]  # it learned something
+    assert losses[-1, 0] < 0.7 * losses[0, 0]  # it learned something
     assert (losses[:, 0] - losses[:, 1]).abs().max() < 1e-4
     assert (theirs(**batches[0]).logits - ours(**batches[0]).logits).abs().max() < 1e-3

@@ -31,7 +31,7 @@ SHORTEST, LONGEST = 3, 40
 
 _REALISERS = {"it": Italian(), "fr": French(), "ko": Korean()}
 _PUNCTUATION = frozenset(",.?-")
-_PATIENCE = 2_000  # draws without a new sentence before giving up
+_PATIENCE = 3_000  # draws without a new sentence before giving up
 
 
 @dataclass(frozen=True, slots=True)

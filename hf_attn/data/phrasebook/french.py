@@ -88,8 +88,7 @@ class French(Romance):
             like_masculine = is_feminine and vowel and not phrase.plural  # "mon amie"
             words.append((adjective_form(phrase.word, is_feminine and not like_masculine, phrase.plural), (key,), ()))
         elif kind == "this":
-            masculine = "cet" if vowel else "ce"
-            words.append(("ces" if phrase.plural else "cette" if is_feminine else masculine, (key,), ()))
+            words.append((self.attributive(phrase.word, is_feminine, phrase.plural, following), (key,), ()))
         elif kind == "many":
             words += [("beaucoup", (key,), ()), ("de", (), (key, head))]
         elif kind == "number":
