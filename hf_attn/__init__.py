@@ -1,7 +1,8 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """Attention models from scratch, for Hugging Face: every family on one equation.
 
-Importing the package registers its families with transformers' Auto classes. The equation is `hf_attn.attend` (models/attention.py).
+Importing the package registers its families with transformers' Auto classes. The equation is `hf_attn.attend`
+(models/attention.py).
 """
 
 from importlib import import_module
@@ -19,7 +20,21 @@ __version__ = "0.1.0"
 _SUBPACKAGES = ("data", "evaluation", "inference", "training", "visualization")
 _FROM_INFERENCE = ("Translation", "Translator", "score", "translate")
 
-__all__ = ["FAMILIES", "attend", "run_attention", "register_families", *_FROM_INFERENCE, *_SUBPACKAGES]
+__all__ = [
+    "FAMILIES",
+    "Translation",
+    "Translator",
+    "attend",
+    "data",
+    "evaluation",
+    "inference",
+    "register_families",
+    "run_attention",
+    "score",
+    "training",
+    "translate",
+    "visualization",
+]
 
 
 def __getattr__(name: str):

@@ -67,8 +67,7 @@ def train(recipe: str, pairs: Dataset, tokenizer, args: StudyArguments) -> Path:
     target_lang = args.pair.split("-")[1]
     set_seed(args.seed)
     size = args.hidden_size
-    overrides = {"attention_size": size} if recipe.startswith("bahdanau") else {}
-    model = build_model(recipe, tokenizer, hidden_size=size, embedding_size=size, **overrides)
+    model = build_model(recipe, tokenizer, hidden_size=size, embedding_size=size, attention_size=size)
     settings = training_arguments(
         recipe,
         str(folder),
@@ -142,4 +141,5 @@ def main(args: StudyArguments) -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    main(HfArgumentParser(StudyArguments).parse_args_into_dataclasses()[0])
+    (arguments,) = HfArgumentParser(StudyArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
+    main(arguments)

@@ -31,8 +31,7 @@ from transformers import (
 )
 
 import hf_attn  # noqa: F401  registers the package's models with the Auto classes
-from hf_attn.data import load_pairs, tokenize_pairs, train_tokenizer
-from hf_attn.data.phrasebook import phrasebook
+from hf_attn.data import load_pairs, phrasebook, tokenize_pairs, train_tokenizer
 from hf_attn.evaluation import evaluate_translations
 from hf_attn.training import (
     DataTrainingArguments,
@@ -96,12 +95,11 @@ def make_model(
     if model_args.model_name_or_path and not checkpoint:
         model = AutoModelForSeq2SeqLM.from_pretrained(model_args.model_name_or_path, dtype="float32", **hub)
     else:
-        overrides = parse_overrides(model_args.config_overrides)
         saved_config = checkpoint or model_args.config_name
         if saved_config:
             config = AutoConfig.from_pretrained(saved_config, **hub)
         else:
-            config = build_config(model_args.recipe, *tokenizers, **overrides)
+            config = build_config(model_args.recipe, *tokenizers, **parse_overrides(model_args.config_overrides))
         model = model_from_config(config)
     check_lengths(model.config, data_args)
     return model

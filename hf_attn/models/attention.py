@@ -18,6 +18,7 @@ import torch
 
 from .kernels import KERNELS
 from .masks import AttentionMask
+from .scores import Score
 
 
 def attend(
@@ -43,15 +44,16 @@ def attend(
     Raises:
         ValueError: If the mask is not boolean.
     """
+    empty = None  # queries with nothing to attend to
     if mask is not None:
         if mask.dtype != torch.bool:
             raise ValueError(f"mask must be boolean, True = may attend; got {mask.dtype}")
-        any_allowed = mask.any(dim=-1, keepdim=True)
-        # a row with nothing to attend to keeps its finite scores: a softmax over -inf alone has NaN gradients
-        scores = scores.masked_fill(any_allowed & ~mask, float("-inf"))
+        empty = ~mask.any(dim=-1, keepdim=True)
+        # an empty row keeps its finite scores: a softmax over -inf alone has NaN gradients
+        scores = scores.masked_fill(~(mask | empty), float("-inf"))
     weights = torch.softmax(scores, dim=-1, dtype=torch.promote_types(scores.dtype, torch.float32))
-    if mask is not None:
-        weights = weights.masked_fill(~any_allowed, 0.0)
+    if empty is not None:
+        weights = weights.masked_fill(empty, 0.0)
     weights = weights.to(value.dtype)
     context = torch.nn.functional.dropout(weights, dropout, training=dropout > 0) @ value
     return context, weights
@@ -61,7 +63,7 @@ def run_attention(
     query: torch.Tensor,
     projected_key: torch.Tensor,
     value: torch.Tensor,
-    score: torch.nn.Module,
+    score: Score,
     mask: AttentionMask,
     *,
     bias: torch.Tensor | None = None,

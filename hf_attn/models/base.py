@@ -3,12 +3,9 @@
 
 `AttnPreTrainedModel` is the base class of every family. It adds to `PreTrainedModel`
 
-* initial values for what the library leaves alone: recurrent layers, and tables that are computed rather than learned
-(they are not in
-  the checkpoint, so `from_pretrained` must fill them again);
+* initial values for the recurrent layers, which the library leaves alone when it loads a checkpoint without them;
 * `save_pretrained(include_code=True)`: the saved folder opens with `trust_remote_code=True` where this package is not
-installed, through
-  every Auto class that its family's modeling file lists in AUTO_CLASSES.
+  installed, through every Auto class that its family's modeling file lists in AUTO_CLASSES.
 """
 
 import sys
@@ -26,7 +23,7 @@ class AttnPreTrainedModel(PreTrainedModel):
     model_tags = ["hf_attn"]
 
     def _init_weights(self, module: nn.Module):
-        """Fill the parameters and tables of one module, unless they were loaded.
+        """Fill the parameters of one module, unless they were loaded.
 
         Recurrent matrices are orthogonal (Saxe 2014, arXiv 1312.6120), as Bahdanau 2015 (B.1) has them; input matrices
         are uniform after Glorot 2010. Everything else follows transformers: normal with `config.initializer_range`,
@@ -38,16 +35,13 @@ class AttnPreTrainedModel(PreTrainedModel):
                 if name.startswith("weight_hh"):
                     if not getattr(
                         parameter, "_is_hf_initialized", False
-                    ):  # one square matrix a gate; slices lose the flag
+                    ):  # a slice, one gate's matrix, loses the flag
                         for gate in parameter.chunk(parameter.shape[0] // module.hidden_size):
                             init.orthogonal_(gate)
                 elif name.startswith("weight_ih"):
                     init.xavier_uniform_(parameter)
                 else:
                     init.zeros_(parameter)
-        if hasattr(module, "initial_tables"):
-            for name, table in module.initial_tables().items():
-                init.copy_(getattr(module, name), table)
 
     def save_pretrained(self, save_directory, *args, include_code: bool = True, **kwargs):
         """Save weights, configuration, generation configuration and, by default, the code that reads them.

@@ -33,6 +33,9 @@ def check_divisible(name: str, value: int, divisor_name: str, divisor: int) -> N
 class JointVocabulary:
     """A configuration whose `decoder_vocab_size` is None when source and target share one vocabulary."""
 
+    vocab_size: int
+    decoder_vocab_size: int | None
+
     def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None):
         """Return the configuration of one side.
 
@@ -42,5 +45,5 @@ class JointVocabulary:
         if decoder and not encoder and self.decoder_vocab_size is None:
             joint = copy.copy(self)
             joint.decoder_vocab_size = joint.vocab_size
-            return super(JointVocabulary, joint).get_text_config(decoder=decoder, encoder=encoder)
-        return super().get_text_config(decoder=decoder, encoder=encoder)
+            return super(JointVocabulary, joint).get_text_config(decoder=decoder, encoder=encoder)  # type: ignore
+        return super().get_text_config(decoder=decoder, encoder=encoder)  # type: ignore

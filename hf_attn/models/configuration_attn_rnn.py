@@ -144,8 +144,8 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
             )
         if self.bidirectional and self.score_function in ("dot", "scaled_dot"):
             raise ValueError(
-                f"score_function={self.score_function!r} compares decoder states of width hidden_size={self.hidden_size} "
-                f"with encoder states of width {2 * self.hidden_size}; set bidirectional=False or choose general, additive or concat"
+                f"score_function={self.score_function!r} compares states of width hidden_size={self.hidden_size} "
+                f"with encoder states of width {2 * self.hidden_size}; set bidirectional=False or choose another score"
             )
 
     def validate_embeddings(self):

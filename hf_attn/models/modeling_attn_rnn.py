@@ -1,4 +1,7 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+# torch types every attribute of a module as Tensor | Module:
+# pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportOptionalSubscript=false, reportCallIssue=false, reportIndexIssue=false, reportGeneralTypeIssues=false
 """Translate with recurrent networks: the fixed context of 2014, and the two attentions that replaced it.
 
     encoder     h_j = rnn(h_(j-1), embed(source_j)), in one direction or both
@@ -43,7 +46,6 @@ from .recurrent import (
     DecoderMemory,
     DecoderRnn,
     EncoderRnnLayer,
-    LayerState,
     MaxoutOutput,
     Packing,
     RecurrentCache,
@@ -166,9 +168,9 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
         all_states, all_last = (embeddings,), []
         for index, layer in enumerate(self.layers):
             states, *last = layer(self.dropout(states) if index else states, batch_sizes)
-            all_last.append(
-                last if packed is None else [part.index_select(0, packed.unsorted_indices) for part in last]
-            )
+            if packed is not None:
+                last = [part.index_select(0, packed.unsorted_indices) for part in last]
+            all_last.append(last)
             all_states += (states if packed is None else packing.unpack(packed._replace(data=states)),)
         final_hidden, *final_cell = (torch.stack(parts, dim=1) for parts in zip(*all_last, strict=True))
 
@@ -236,8 +238,7 @@ class ChoDecoder(nn.Module):
     def begin(self, encoder_outputs: AttnRnnEncoderOutput) -> DecoderMemory:
         """Start with tanh(V' c)."""
         context = torch.tanh(self.context(encoder_outputs.final_hidden[:, -1]))  # (batch, hidden_size)
-        # differs from the paper: every decoder layer gets such a state (the paper has one layer); an LSTM's cell starts
-        # at zero
+        # differs from the paper: each decoder layer gets such a state (the paper: one); an LSTM's cell starts at zero
         states = first_states(torch.tanh(self.initial(context)), self.layers, self.rnn_type)
         return DecoderMemory(states, fed=context)
 
@@ -250,8 +251,7 @@ class ChoDecoder(nn.Module):
 
 
 class BahdanauDecoder(nn.Module):
-    """The state of the step before asks; the context enters the step with the embedding (Bahdanau 2015, section 3.1 and
-    A.2.2).
+    """The state of the step before asks; the context enters the step with the embedding (Bahdanau 2015, section 3.1).
 
     Args:
         config: The model's configuration.
@@ -263,17 +263,15 @@ class BahdanauDecoder(nn.Module):
         self.layers, self.rnn_type, self.hidden_size = config.decoder_layers, config.rnn_type, hidden_size
         self.attention_dropout = config.attention_dropout
         self.initial = nn.Linear(hidden_size, config.decoder_layers * hidden_size)
-        self.score = make_score(
-            config.score_function or "additive", hidden_size, width, config.attention_size or hidden_size
-        )
+        score_function, attention_size = config.score_function or "additive", config.attention_size or hidden_size
+        self.score = make_score(score_function, hidden_size, width, attention_size)
         self.rnn = make_rnn(config, fed_size=width)
         self.output = MaxoutOutput(hidden_size, embedding_size, width, embedding_size)
         self.output_size = embedding_size
 
     def begin(self, encoder_outputs: AttnRnnEncoderOutput) -> DecoderMemory:
         """Start with tanh(W_s h), h the backward state at the first source token (A.2.2), and project the keys once."""
-        # differs from the paper: a one-directional encoder gives its last state; every decoder layer gets such a state;
-        # a cell starts at zero
+        # differs from the paper: a one-directional encoder gives its last state; layers and cells as for Cho
         backward = encoder_outputs.final_hidden[:, -1, -self.hidden_size :]  # (batch, hidden_size)
         states = first_states(torch.tanh(self.initial(backward)), self.layers, self.rnn_type)
         return DecoderMemory(states, projected_key=self.score.project_keys(encoder_outputs.last_hidden_state[:, None]))
@@ -310,12 +308,10 @@ class LuongDecoder(nn.Module):
         super().__init__()
         hidden_size, width = config.hidden_size, config.source_width
         self.input_feeding, self.attention_dropout = config.input_feeding, config.attention_dropout
-        fed_size = hidden_size if config.input_feeding else 0
         self.bridge = make_bridge(config)
-        self.rnn = make_rnn(config, fed_size=fed_size)
-        self.score = make_score(
-            config.score_function or "general", hidden_size, width, config.attention_size or hidden_size
-        )
+        self.rnn = make_rnn(config, fed_size=hidden_size if config.input_feeding else 0)
+        score_function, attention_size = config.score_function or "general", config.attention_size or hidden_size
+        self.score = make_score(score_function, hidden_size, width, attention_size)
         self.combine = nn.Linear(width + hidden_size, hidden_size, bias=False)
         self.output_size = hidden_size
 
@@ -333,10 +329,8 @@ class LuongDecoder(nn.Module):
         dropout = self.attention_dropout if self.training else 0.0
         query = states[:, None]  # (batch, 1, query_len, hidden_size)
         scores = self.score(query, projected_key)  # 1. score: (batch, 1, query_len, source_len)
-        context, weights = attend(
-            scores, value, allowed, dropout
-        )  # 2. softmax  3. weighted sum: (batch, 1, query_len, source_width)
-        concatenated = torch.cat([context, query], dim=-1)  # 4. concatenate
+        context, weights = attend(scores, value, allowed, dropout)  # 2. softmax, 3. weighted sum
+        concatenated = torch.cat([context, query], dim=-1)  # 4. concatenate: (batch, 1, query_len, width + hidden_size)
         attentional = torch.tanh(self.combine(concatenated))  # 5. output: (batch, 1, query_len, hidden_size)
         return attentional[:, 0], weights
 
@@ -399,7 +393,7 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
     def __init__(self, config: AttnRnnConfig):
         super().__init__(config)
         width, padding_idx = config.embedding_width, config.pad_token_id
-        self.embed_tokens = nn.Embedding(config.target_vocab_size, width, padding_idx=padding_idx)
+        self.embed_tokens = nn.Embedding(config.target_vocab_size, width, padding_idx)
         self.dropout = nn.Dropout(config.dropout)
         self.network = make_decoder(config)
         self.post_init()
@@ -485,8 +479,8 @@ def check_decoder_arguments(encoder_outputs: object, attention_mask: torch.Tenso
         raise ValueError(f"cache must be a RecurrentCache, as the model returns it, got {type(cache).__name__}")
     if attention_mask is not None and bool((attention_mask[:, 1:].bool() & ~attention_mask[:, :-1].bool()).any()):
         raise ValueError(
-            "decoder_attention_mask has padding before a real token; a recurrent decoder reads its input from left to right, so "
-            "pad the target on the right"
+            "decoder_attention_mask has padding before a real token; a recurrent decoder reads its input from left to "
+            "right, so pad the target on the right"
         )
 
 

@@ -1,4 +1,7 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+# torch types every attribute of a module as Tensor | Module:
+# pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportOptionalSubscript=false, reportCallIssue=false, reportIndexIssue=false, reportGeneralTypeIssues=false
 """Translate with attention alone: Vaswani's Transformer, encoder and decoder.
 
     encoder   states = embed(source) + position;   N x (self-attention, feed-forward)

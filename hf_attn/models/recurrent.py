@@ -1,4 +1,7 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+# torch types every attribute of a module as Tensor | Module:
+# pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: reportOptionalSubscript=false, reportCallIssue=false, reportIndexIssue=false, reportGeneralTypeIssues=false
 """Run recurrent layers: over a whole sequence at once, or one step at a time; and remember where they were.
 
     rnn    state' = tanh(W x + U state)

@@ -21,7 +21,24 @@ import torch
 from torch import nn
 
 
-class Dot(nn.Module):
+class Score(nn.Module):
+    """What the five have in common: `project_keys`, `forward`, and a `scale` for those that are dot products."""
+
+    scale: float | None = None
+
+    def project_keys(self, key: torch.Tensor) -> torch.Tensor:
+        """Do what depends on the keys alone; by default nothing.
+
+        Args:
+            key: (batch, heads, key_len, key_dim)
+
+        Returns:
+            What `forward` compares the queries with, (batch, heads, key_len, ...)
+        """
+        return key
+
+
+class Dot(Score):
     """scores = query . key
 
     Args:
@@ -32,7 +49,7 @@ class Dot(nn.Module):
         ValueError: If the widths differ.
     """
 
-    scale: float | None = 1.0
+    scale: float = 1.0
 
     def __init__(self, query_dim: int, key_dim: int):
         super().__init__()
@@ -40,10 +57,6 @@ class Dot(nn.Module):
             raise ValueError(
                 f"a dot product needs query_dim == key_dim, got query_dim={query_dim} and key_dim={key_dim}"
             )
-
-    def project_keys(self, key: torch.Tensor) -> torch.Tensor:
-        """Return the keys, (batch, heads, key_len, key_dim), as they are."""
-        return key
 
     def forward(self, query: torch.Tensor, projected_key: torch.Tensor) -> torch.Tensor:
         """Compare each query with each key.
@@ -71,7 +84,7 @@ class ScaledDot(Dot):
         self.scale = 1.0 / math.sqrt(query_dim)
 
 
-class General(nn.Module):
+class General(Score):
     """scores = query . (W key): a learned bilinear form, for queries and keys of any two widths.
 
     Args:
@@ -79,7 +92,7 @@ class General(nn.Module):
         key_dim: Width of a key.
     """
 
-    scale: float | None = 1.0
+    scale: float = 1.0
 
     def __init__(self, query_dim: int, key_dim: int):
         super().__init__()
@@ -102,7 +115,7 @@ class General(nn.Module):
         return query @ projected_key.transpose(-2, -1)
 
 
-class Additive(nn.Module):
+class Additive(Score):
     """scores = v . tanh(W query + U key): a one-layer network, Bahdanau's alignment model.
 
     Args:
@@ -110,8 +123,6 @@ class Additive(nn.Module):
         key_dim: Width of a key.
         attention_size: Width of the hidden layer.
     """
-
-    scale: float | None = None
 
     def __init__(self, query_dim: int, key_dim: int, attention_size: int):
         super().__init__()
@@ -138,7 +149,7 @@ class Additive(nn.Module):
         return self.energy(hidden).squeeze(-1)
 
 
-class Concat(nn.Module):
+class Concat(Score):
     """scores = v . tanh(W [query; key]).
 
     The same function as `Additive`: the columns of W that meet the query are Additive's W, those that meet the key are
@@ -150,8 +161,6 @@ class Concat(nn.Module):
         key_dim: Width of a key.
         attention_size: Width of the hidden layer.
     """
-
-    scale: float | None = None
 
     def __init__(self, query_dim: int, key_dim: int, attention_size: int):
         super().__init__()
@@ -181,7 +190,7 @@ class Concat(nn.Module):
 SCORE_FUNCTIONS = {"dot": Dot, "scaled_dot": ScaledDot, "general": General, "additive": Additive, "concat": Concat}
 
 
-def make_score(name: str, query_dim: int, key_dim: int, attention_size: int) -> nn.Module:
+def make_score(name: str, query_dim: int, key_dim: int, attention_size: int) -> Score:
     """Make a score module by name.
 
     Args:

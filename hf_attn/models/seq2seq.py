@@ -1,4 +1,6 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+# torch types every attribute of a module as Tensor | Module:
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportReturnType=false
 """Hold what all encoder-decoders share: the shifted target, the tied embeddings, the checks of their arguments.
 
     decoder input = [decoder_start, label_1, ..., label_(n-1)]   predicts   [label_1, ..., label_n]
@@ -10,9 +12,10 @@ and output; Press & Wolf 2017, arXiv 1608.05859).
 
 import torch
 from torch import nn
+from transformers import PreTrainedModel
 
 
-def shift_right(labels: torch.Tensor, decoder_start_token_id: int, pad_token_id: int) -> torch.Tensor:
+def shift_right(labels: torch.LongTensor, decoder_start_token_id: int, pad_token_id: int) -> torch.LongTensor:
     """Make the decoder's input from its labels.
 
     Args:
@@ -43,7 +46,7 @@ def check_one_input(ids: torch.Tensor | None, embeds: torch.Tensor | None, side:
         raise ValueError(f"give exactly one of {side}input_ids and {side}inputs_embeds, got {given}")
 
 
-class Seq2SeqMixin:
+class Seq2SeqMixin(PreTrainedModel):
     """Methods that the Model and the ForConditionalGeneration class of an encoder-decoder family share."""
 
     @property
@@ -101,7 +104,7 @@ class Seq2SeqMixin:
             self.tie_weights()
         return resized
 
-    def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
+    def prepare_decoder_input_ids_from_labels(self, labels: torch.LongTensor) -> torch.LongTensor:
         """Return the decoder's input for these labels, (batch, target_len). Collators call this."""
         return shift_right(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
 
@@ -113,10 +116,10 @@ class Seq2SeqMixin:
 
     def decoder_inputs_from_labels(
         self,
-        labels: torch.Tensor | None,
-        decoder_input_ids: torch.Tensor | None,
+        labels: torch.LongTensor | None,
+        decoder_input_ids: torch.LongTensor | None,
         decoder_inputs_embeds: torch.Tensor | None,
-    ) -> torch.Tensor | None:
+    ) -> torch.LongTensor | None:
         """Return the decoder's ids: those given, or the shifted labels.
 
         Args:

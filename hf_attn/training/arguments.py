@@ -272,6 +272,8 @@ def _check_model(model_args: ModelArguments) -> None:
             f"model_name_or_path={model_args.model_name_or_path!r} brings its own config: leave out config_name and "
             "config_overrides"
         )
+    if model_args.config_name and model_args.config_overrides:
+        raise ValueError(f"config_overrides={model_args.config_overrides!r} changes a recipe: leave out config_name")
     if model_args.separate_vocabularies and (model_args.tokenizer_name or model_args.model_name_or_path):
         raise ValueError("separate_vocabularies learns two tokenizers: leave out tokenizer_name and model_name_or_path")
 

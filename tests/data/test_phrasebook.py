@@ -577,6 +577,7 @@ def test_refuses_what_it_does_not_have(arguments):
 
 
 def test_says_when_there_are_no_more_sentences(monkeypatch):
-    monkeypatch.setattr("hf_attn.data.phrasebook._PATIENCE", 50)
+    # The package's function of the same name hides the module from attribute access.
+    monkeypatch.setattr(sys.modules["hf_attn.data.phrasebook"], "_PATIENCE", 50)
     with pytest.raises(ValueError, match="size=1000000"):
         list(generate("en-it", "validation", 1_000_000, words=(3, 3)))

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""Initial values, tables that survive loading, and folders that carry their code."""
+"""Initial values, what loading restores, and folders that carry their code."""
 
 import json
 import math
@@ -19,20 +19,6 @@ class TinyConfig(PreTrainedConfig):
     initializer_range: float = 0.02
 
 
-class Table(nn.Module):
-    """A computed table, not in the checkpoint."""
-
-    def __init__(self, hidden_size: int):
-        super().__init__()
-        self.hidden_size = hidden_size
-        self.register_buffer("squares", torch.empty(hidden_size), persistent=False)
-        for name, table in self.initial_tables().items():
-            getattr(self, name).copy_(table)
-
-    def initial_tables(self):
-        return {"squares": torch.arange(self.hidden_size, dtype=torch.float32) ** 2}
-
-
 class TinyModel(AttnPreTrainedModel):
     config: TinyConfig
 
@@ -44,7 +30,6 @@ class TinyModel(AttnPreTrainedModel):
         self.lstm_cell = nn.LSTMCell(4, size)
         self.linear = nn.Linear(50, 60)
         self.norm = nn.LayerNorm(size)
-        self.table = Table(size)
         self.post_init()
 
 
@@ -78,7 +63,7 @@ def test_other_layers_start_as_in_transformers():
     assert (model.linear.bias == 0).all() and (model.norm.weight == 1).all() and (model.norm.bias == 0).all()
 
 
-def test_loading_restores_parameters_and_fills_tables_again(tmp_path):
+def test_loading_restores_parameters(tmp_path):
     model = TinyModel(TinyConfig())
     with torch.no_grad():
         for parameter in model.parameters():
@@ -90,7 +75,6 @@ def test_loading_restores_parameters_and_fills_tables_again(tmp_path):
         loaded = TinyModel.from_pretrained(tmp_path)
         for name, parameter in model.named_parameters():
             assert torch.equal(loaded.get_parameter(name), parameter), name
-        assert loaded.table.squares.tolist() == [0, 1, 4, 9, 16, 25]
 
 
 def test_what_a_checkpoint_lacks_is_initialised(tmp_path):

@@ -94,6 +94,7 @@ def test_phrasebook_brings_languages_and_splits(tmp_path):
         (["--phrasebook", "en-ko"], "exclude each other"),
         (["--do_predict"], "test_file is missing"),
         (["--model_name_or_path", "x", "--config_name", "y"], "model_name_or_path='x' brings its own config"),
+        (["--config_name", "x", "--config_overrides", "dropout=0"], "config_overrides='dropout=0' changes a recipe"),
         (["--separate_vocabularies", "--tokenizer_name", "x"], "separate_vocabularies learns two tokenizers"),
         (["--early_stopping_patience", "0"], "early_stopping_patience must be 1 or more, got 0"),
         (
