@@ -36,7 +36,8 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
         scale_embedding: Multiply embeddings by sqrt(hidden_size), as the paper does (section 3.4).
         dropout: Dropout of embeddings and of each sublayer's output.
         attention_dropout: Dropout of attention weights.
-        initializer_range: Standard deviation of the initial weights.
+        initializer_range: Standard deviation of the initial weights; None for hidden_size ** -0.5, which is Glorot's for
+            a square matrix.
         share_embeddings: Whether source and target have the same embeddings; needs a joint vocabulary.
         tie_word_embeddings: Whether the output layer is the target embedding.
         pad_token_id: Id of padding.
@@ -79,7 +80,7 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
     scale_embedding: bool = True
     dropout: float | int = 0.1
     attention_dropout: float | int = 0.0
-    initializer_range: float | int = 0.02
+    initializer_range: float | int | None = None
     share_embeddings: bool = True
     tie_word_embeddings: bool = True
     pad_token_id: int = 0
@@ -91,6 +92,8 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
 
     def __post_init__(self, **kwargs):
         self.validate_values()
+        if self.initializer_range is None:
+            self.initializer_range = self.hidden_size**-0.5
         super().__post_init__(**kwargs)
 
     def validate_values(self):

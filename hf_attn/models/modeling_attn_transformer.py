@@ -5,13 +5,13 @@
 """Translate with attention alone: Vaswani's Transformer, encoder and decoder.
 
     encoder   states = embed(source) + position;   N x (self-attention, feed-forward)
-    decoder   states = embed(target) + position;   N x (masked self-attention, cross-attention to the encoder's states,
-    feed-forward)
+    decoder   states = embed(target) + position;   N x (masked self-attention, cross-attention, feed-forward)
     output    logits = states E^T
 
 Paper: Vaswani 2017 (arXiv 1706.03762). Published alternatives are options of the configuration: pre-norm, RMS norm,
 learned, rotary, ALiBi and relative positions. Where it differs from the paper: dropout is on attention weights only if
-`attention_dropout` is set; the initial weights are normal with `initializer_range` instead of Glorot's.
+`attention_dropout` is set; the initial weights are normal, by default with Glorot's variance for a
+square matrix.
 
 Axis names: batch, heads, source_len, target_len, key_len, hidden_size, embedding_size, vocab_size.
 Read before: multihead.py (attention), layers.py (one layer). Here: from ids to logits.
