@@ -24,7 +24,7 @@ from hf_attn.inference import Translator, translate
 from hf_attn.training import TokenBatchTrainer, build_model, training_arguments
 
 LENGTHS = ((5, 10), (10, 20), (20, 30), (30, 40))
-NAMES = {"none-small": "no attention", "bahdanau-small": "attention (Bahdanau)"}
+NAMES = {"none-tiny": "no attention", "bahdanau-tiny": "attention (Bahdanau)"}
 
 
 @dataclass

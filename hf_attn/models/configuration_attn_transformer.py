@@ -36,8 +36,8 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
         scale_embedding: Multiply embeddings by sqrt(hidden_size), as the paper does (section 3.4).
         dropout: Dropout of embeddings and of each sublayer's output.
         attention_dropout: Dropout of attention weights.
-        initializer_range: Standard deviation of the initial weights; None for hidden_size ** -0.5, which is Glorot's for
-            a square matrix.
+        initializer_range: Standard deviation of the initial weights; None for hidden_size ** -0.5, Glorot's for a
+            square matrix.
         share_embeddings: Whether source and target have the same embeddings; needs a joint vocabulary.
         tie_word_embeddings: Whether the output layer is the target embedding.
         pad_token_id: Id of padding.

@@ -90,9 +90,8 @@ class AttnRnnPreTrainedModel(AttnPreTrainedModel):
         super()._init_weights(module)
         if isinstance(module, nn.LSTM):
             for name, bias in module.named_parameters(recurse=False):
-                if name.startswith("bias_hh") and not getattr(
-                    bias, "_is_hf_initialized", False
-                ):  # a slice loses the flag
+                loaded = getattr(bias, "_is_hf_initialized", False)  # asked here, since a slice loses the flag
+                if name.startswith("bias_hh") and not loaded:
                     init.ones_(bias[module.hidden_size : 2 * module.hidden_size])
 
     def _check_and_adjust_attn_implementation(self, attn_implementation: str | None, *args, **kwargs) -> str:
@@ -148,9 +147,8 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
         Raises:
             ValueError: If not exactly one of ids and embeddings is given.
         """
-        output_hidden_states = (
-            self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
-        )
+        if output_hidden_states is None:
+            output_hidden_states = self.config.output_hidden_states
         check_one_input(input_ids, inputs_embeds)
         if inputs_embeds is None:
             attention_mask = input_ids.ne(self.config.pad_token_id) if attention_mask is None else attention_mask
@@ -416,11 +414,9 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
 
         Args:
             input_ids: (batch, target_len)
-            attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at the end
-                only.
+            attention_mask: (batch, cached + target_len), non-zero for real target tokens; padding only at the end.
             encoder_outputs: What the encoder returned.
-            encoder_attention_mask: (batch, source_len), non-zero for real source tokens; by default the mask that the
-                encoder used.
+            encoder_attention_mask: (batch, source_len), non-zero for real source tokens; by default the encoder's mask.
             cache: The memory of earlier steps.
             inputs_embeds: (batch, target_len, embedding_size), in place of the ids.
             use_cache: Whether to return a cache.
@@ -429,18 +425,16 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
             **kwargs: Ignored.
 
         Returns:
-            Output vectors (batch, target_len, output_size), the cache, and what was asked for: `cross_attentions` is a
-            tuple of one tensor (batch, 1, target_len, source_len), `hidden_states` the embeddings and the states of
-            each layer.
+            Output vectors (batch, target_len, output_size), the cache, and what was asked for: `cross_attentions`, one
+            tensor (batch, 1, target_len, source_len) in a tuple; `hidden_states`, embeddings and states of each layer.
 
         Raises:
             ValueError: If not exactly one of ids and embeddings is given, the encoder's last states are missing,
                 padding precedes a real target token, or the cache is of another kind.
         """
         output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
-        output_hidden_states = (
-            self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
-        )
+        if output_hidden_states is None:
+            output_hidden_states = self.config.output_hidden_states
         use_cache = self.config.use_cache if use_cache is None else use_cache
         check_one_input(input_ids, inputs_embeds, "decoder_")
         check_decoder_arguments(encoder_outputs, attention_mask, cache)
@@ -517,7 +511,7 @@ class AttnRnnModel(Seq2SeqMixin, AttnRnnPreTrainedModel):
 
         Args:
             input_ids: (batch, source_len)
-            attention_mask: (batch, source_len), non-zero for real source tokens; by default what is not `pad_token_id`.
+            attention_mask: (batch, source_len), non-zero for real tokens; by default what is not `pad_token_id`.
             decoder_input_ids: (batch, target_len)
             decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at
                 the end only.
@@ -604,7 +598,7 @@ class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, Gene
 
         Args:
             input_ids: (batch, source_len)
-            attention_mask: (batch, source_len), non-zero for real source tokens; by default what is not `pad_token_id`.
+            attention_mask: (batch, source_len), non-zero for real tokens; by default what is not `pad_token_id`.
             decoder_input_ids: (batch, target_len); by default the labels shifted right.
             decoder_attention_mask: (batch, cached + target_len), non-zero for real target tokens. Padding may stand at
                 the end only.

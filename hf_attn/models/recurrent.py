@@ -65,13 +65,13 @@ def gru_step(input_gates: torch.Tensor, state: LayerState, weight: torch.Tensor,
         The new state.
     """
     (hidden,) = state
-    hidden_size = hidden.shape[-1]
-    hidden_gates = F.linear(hidden, weight, bias)
-    gates = torch.sigmoid(input_gates[:, : 2 * hidden_size] + hidden_gates[:, : 2 * hidden_size])
-    reset, update = gates.chunk(2, dim=-1)
+    sizes = [2 * hidden.shape[-1], hidden.shape[-1]]
+    input_gates, input_candidate = input_gates.split(sizes, dim=-1)
+    hidden_gates, hidden_candidate = F.linear(hidden, weight, bias).split(sizes, dim=-1)
+    reset, update = torch.sigmoid(input_gates + hidden_gates).chunk(2, dim=-1)
     # differs from the paper: reset * (U state) instead of U (reset * state), as in torch, so that one product serves
     # all gates
-    candidate = torch.tanh(input_gates[:, 2 * hidden_size :] + reset * hidden_gates[:, 2 * hidden_size :])
+    candidate = torch.tanh(input_candidate + reset * hidden_candidate)
     return (candidate + update * (hidden - candidate),)
 
 

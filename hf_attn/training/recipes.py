@@ -66,6 +66,15 @@ _SMALL = {
 }
 
 
+_TINY = _SMALL | {
+    "lr_scheduler_type": "cosine",
+    "warmup_steps": 80,
+    "label_smoothing_factor": 0.0,
+    "tokens_per_batch": 1024,
+    "vocab_size": 2000,
+}
+
+
 def _rnn(rnn_type: str, layers: int, width: int, embedding: int, **other: Any) -> dict[str, Any]:
     """Write the fields that every recurrent recipe sets."""
     return {
@@ -192,6 +201,33 @@ RECIPES: dict[str, Recipe] = {
         "attn-transformer",
         _transformer(3, 256, 4, 1024, 0.1),
         _SMALL,
+    ),
+    "none-tiny": Recipe(
+        "Cho et al. 2014 without attention, made tiny for the phrasebook",
+        "attn-rnn",
+        _rnn("gru", 1, 192, 192, attention_type="none", bidirectional=True, context_feeding="every_step")
+        | {"dropout": 0.1},
+        _TINY | {"learning_rate": 2e-3},
+    ),
+    "bahdanau-tiny": Recipe(
+        "Bahdanau et al. 2015, made tiny for the phrasebook",
+        "attn-rnn",
+        _rnn("gru", 1, 192, 192, attention_type="bahdanau", score_function="additive", bidirectional=True)
+        | {"attention_size": 192, "dropout": 0.1},
+        _TINY | {"learning_rate": 2e-3},
+    ),
+    "luong-tiny": Recipe(
+        "Luong et al. 2015, made tiny for the phrasebook",
+        "attn-rnn",
+        _rnn("lstm", 1, 192, 192, attention_type="luong", score_function="general", bidirectional=True)
+        | {"input_feeding": True, "dropout": 0.1},
+        _TINY | {"learning_rate": 2e-3},
+    ),
+    "transformer-tiny": Recipe(
+        "Vaswani et al. 2017, made tiny for the phrasebook, with pre-norm (Xiong et al. 2020, arXiv 2002.04745)",
+        "attn-transformer",
+        _transformer(2, 128, 4, 512, 0.1) | {"norm_first": True},
+        _TINY | {"learning_rate": 3e-3},
     ),
     "marian-small": Recipe(
         "transformers' MarianMTModel with the numbers of transformer-small, as a control",
