@@ -19,7 +19,7 @@ sentences=(
     "Maria buys three red apples at the market."
     "The student who lives in Rome helps the doctor."
     "They visited the old church and the small museum."
-    "Does she know my sister's friend?"
+    "She helps my sister's friend."
     "The boy drinks the milk because he is tired."
 )
 for model in bahdanau transformer; do

@@ -1,5 +1,6 @@
 """Open a model and its tokenizers for translation, and say how long a sequence they take."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,10 @@ def load_translator(
         raise ValueError(f"model is {type(network).__name__}, which has no generating head")
     if device is not None or precision is not None:
         network.to(device=device, dtype=precision)  # type: ignore[call-overload]
-    source, target = tokenizers if isinstance(tokenizers, tuple) else (tokenizers, tokenizers)
+    pair = tokenizers if isinstance(tokenizers, tuple) else (tokenizers, tokenizers)
+    source, target = copy.deepcopy(
+        pair
+    )  # encoding sets padding and truncation on a tokenizer; the user's stays as it is
     return network.eval(), source, target
 
 

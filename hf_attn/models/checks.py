@@ -40,8 +40,12 @@ class JointVocabulary:
         """Return the configuration of one side.
 
         For the decoder the library renames `decoder_<field>` to `<field>`; without this its vocab_size would become
-        None.
+        None. Asked for no side, it wants to know what `generate()` writes: the target's vocabulary.
         """
+        if not decoder and not encoder and self.decoder_vocab_size not in (None, self.vocab_size):
+            target = copy.copy(self)
+            target.vocab_size = self.decoder_vocab_size
+            return target
         if decoder and not encoder and self.decoder_vocab_size is None:
             joint = copy.copy(self)
             joint.decoder_vocab_size = joint.vocab_size

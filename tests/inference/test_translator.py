@@ -298,6 +298,7 @@ def test_threads_share_a_translator(marian, tokenizer):
 
 
 def test_nothing_is_written_on_model_or_tokenizer(marian, tokenizer):
+    tokenizer(SOURCES, padding=True, truncation=True, max_length=50)  # leaves settings on the tokenizer
     before = (dict(vars(marian)), marian.generation_config.to_dict(), tokenizer.backend_tokenizer.to_str())
     Translator(marian, tokenizer)(SOURCES, num_beams=2)
     assert before == (dict(vars(marian)), marian.generation_config.to_dict(), tokenizer.backend_tokenizer.to_str())

@@ -279,7 +279,13 @@ def test_separate_vocabularies():
     assert model.model.decoder.embed_tokens.num_embeddings == model.lm_head.out_features == 29
     ids = source_ids(4, 3)
     assert model(input_ids=ids, labels=torch.full((2, 3), 28)).logits.shape == (2, 3, 29)
-    assert model.generate(ids, max_new_tokens=5, num_beams=2).max() < 29
+    model.generation_config.eos_token_id = None
+    out = model.generate(ids, max_new_tokens=5, num_beams=2, return_dict_in_generate=True, output_scores=True)
+    scores = model.compute_transition_scores(out.sequences, out.scores, out.beam_indices)
+    forced = model(input_ids=ids, decoder_input_ids=out.sequences[:, :-1]).logits.log_softmax(-1)
+    expected = forced.gather(2, out.sequences[:, 1:, None])[..., 0]
+    torch.testing.assert_close(scores, expected, atol=1e-4, rtol=1e-4)
+    assert model.config.vocab_size == VOCAB
 
 
 @pytest.mark.parametrize("name", GENERATING)
