@@ -17,6 +17,7 @@ split, and the alignment error rate is reported on the split that is measured, b
 
 import json
 import re
+import sys
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -73,6 +74,8 @@ class EvaluationArguments:
             self.source_lang, _, self.target_lang = self.phrasebook.partition("-")
         if not self.source_lang or not self.target_lang:
             raise ValueError("test_file needs source_lang and target_lang")
+        if self.max_samples is not None and self.max_samples < 1:
+            raise ValueError(f"max_samples={self.max_samples} must be at least 1")
         if self.alignment and not self.phrasebook:
             raise ValueError("alignment needs gold word links, which the phrasebook alone has: give phrasebook")
 
@@ -196,5 +199,8 @@ def main(args: EvaluationArguments) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    (arguments,) = HfArgumentParser(EvaluationArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
-    main(arguments)
+    try:
+        (arguments,) = HfArgumentParser(EvaluationArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
+        main(arguments)
+    except (OSError, ValueError) as error:  # a mistake of the user needs a sentence, no traceback
+        sys.exit(f"error: {error}")

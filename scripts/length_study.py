@@ -97,7 +97,7 @@ def measure(folder: Path, args: StudyArguments) -> list[float]:
     scores = []
     for lengths in LENGTHS:
         test = phrasebook(args.pair, "test", size=args.test_sentences, seed=args.seed, words=lengths)["translation"]
-        outputs = translate(translator, [pair["en"] for pair in test], return_attention=False)
+        outputs = translate(translator, [pair["en"] for pair in test])
         scores.append(
             evaluate_translations(outputs, [pair[target_lang] for pair in test], target_lang=target_lang)["bleu"]
         )

@@ -66,8 +66,8 @@ def main(args: PlotArguments) -> None:
 
 
 if __name__ == "__main__":
-    (arguments,) = HfArgumentParser(PlotArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
     try:
+        (arguments,) = HfArgumentParser(PlotArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
         main(arguments)
-    except ValueError as error:
+    except (OSError, ValueError) as error:  # a mistake of the user needs a sentence, no traceback
         sys.exit(f"error: {error}")

@@ -12,6 +12,7 @@ command again to resume from the last checkpoint. ``--help`` lists all arguments
 ``python scripts/train_translation.py run.yaml --output_dir out/other``.
 """
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -224,4 +225,8 @@ def report(trainer: TokenBatchTrainer, split: str, metrics: dict[str, Any]) -> d
 
 
 if __name__ == "__main__":
+    try:
+        parse_arguments()
+    except ValueError as mistake:  # needs a sentence; an error in training needs its traceback
+        sys.exit(f"error: {mistake}")
     main()

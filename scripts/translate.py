@@ -103,5 +103,8 @@ def main(args: TranslateArguments) -> None:
 
 
 if __name__ == "__main__":
-    (arguments,) = HfArgumentParser(TranslateArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
-    main(arguments)
+    try:
+        (arguments,) = HfArgumentParser(TranslateArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
+        main(arguments)
+    except (OSError, ValueError) as error:  # a mistake of the user needs a sentence, no traceback
+        sys.exit(f"error: {error}")

@@ -43,6 +43,7 @@ def load_translator(
     if not network.can_generate():
         raise ValueError(f"model is {type(network).__name__}, which has no generating head")
     if device is not None or precision is not None:
+        _check_device(device)
         network.to(device=device, dtype=precision)  # type: ignore[call-overload]
     pair = tokenizers if isinstance(tokenizers, tuple) else (tokenizers, tokenizers)
     source, target = copy.deepcopy(
@@ -62,7 +63,12 @@ def _load(
         raise ValueError(f"model is {str(name)!r}; there is no such folder")
     options: dict[str, Any] = {"local_files_only": local, "trust_remote_code": trust_remote_code}
     address = str(folder) if local else str(name)
-    config = AutoConfig.from_pretrained(address, **options)
+    try:
+        config = AutoConfig.from_pretrained(address, **options)
+    except OSError as error:
+        if local:
+            raise
+        raise ValueError(f"model is {address!r}; there is no such folder, nor did the Hub give it: {error}") from error
     _check_config(config, address)
     # Our families return weights under every implementation, transformers' own under eager alone.
     attention = {} if _is_ours(config) else {"attn_implementation": "eager"}
@@ -84,6 +90,17 @@ def _is_ours(config: PreTrainedConfig) -> bool:
 
 def _has_target_vocabulary(config: PreTrainedConfig) -> bool:
     return _is_ours(config) and config.decoder_vocab_size is not None
+
+
+def _check_device(device: str | torch.device | None) -> None:
+    try:
+        kind = "cpu" if device is None else torch.device(device).type
+    except RuntimeError as error:
+        raise ValueError(
+            f"device is {device!r}; it must be the name of a torch device, e.g. 'cpu' or 'cuda'"
+        ) from error
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {str(device)!r}, but torch finds no GPU; leave it out to run on the processor")
 
 
 def _check_folder(folder: Path) -> None:

@@ -365,8 +365,8 @@ def _checked_texts(name: str, texts: Any) -> list[str]:
 
 
 def _check_batch_size(batch_size: int) -> None:
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size!r}; it must be a whole number of at least 1")
 
 
 def _side(tokenizer: PreTrainedTokenizerBase, text: str, ids: list[int], truncated: bool) -> _Side:

@@ -30,6 +30,22 @@ def check_divisible(name: str, value: int, divisor_name: str, divisor: int) -> N
         raise ValueError(f"{name}={value} must be a multiple of {divisor_name}={divisor}")
 
 
+def check_token_ids(vocab_size: int, target_size: int, pad_token_id: int, decoder_start_token_id: int) -> None:
+    """Raise ValueError for a padding id outside either vocabulary, or a start id outside the target's."""
+    for name, value, size in (
+        ("pad_token_id", pad_token_id, min(vocab_size, target_size)),
+        ("decoder_start_token_id", decoder_start_token_id, target_size),
+    ):
+        if not 0 <= value < size:
+            raise ValueError(f"{name}={value} must be at least 0 and less than {size}")
+
+
+def check_initializer_range(value: float) -> None:
+    """Raise ValueError unless the standard deviation of the initial weights is positive."""
+    if not value > 0:
+        raise ValueError(f"initializer_range={value} must be greater than 0")
+
+
 class JointVocabulary:
     """A configuration whose `decoder_vocab_size` is None when source and target share one vocabulary."""
 

@@ -4,7 +4,14 @@
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
-from .checks import JointVocabulary, check_choice, check_positive, check_probability
+from .checks import (
+    JointVocabulary,
+    check_choice,
+    check_initializer_range,
+    check_positive,
+    check_probability,
+    check_token_ids,
+)
 
 RNN_TYPES = ("rnn", "gru", "lstm")
 ATTENTION_TYPES = ("none", "bahdanau", "luong")
@@ -116,6 +123,8 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
             decoder_layers=self.decoder_layers,
             attention_size=self.attention_size,
         )
+        check_initializer_range(self.initializer_range)
+        check_choice("is_encoder_decoder", self.is_encoder_decoder, (True,))
         check_probability(dropout=self.dropout, attention_dropout=self.attention_dropout)
         check_choice("rnn_type", self.rnn_type, RNN_TYPES)
         check_choice("num_attention_heads", self.num_attention_heads, (1,))
@@ -151,14 +160,7 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
     def validate_embeddings(self):
         """Raise ValueError for token ids outside their vocabulary, and for embeddings that cannot be shared."""
         target_size = self.target_vocab_size
-        if not 0 <= self.pad_token_id < min(self.vocab_size, target_size):
-            raise ValueError(
-                f"pad_token_id={self.pad_token_id} must be at least 0 and less than {min(self.vocab_size, target_size)}"
-            )
-        if not 0 <= self.decoder_start_token_id < target_size:
-            raise ValueError(
-                f"decoder_start_token_id={self.decoder_start_token_id} must be at least 0 and less than {target_size}"
-            )
+        check_token_ids(self.vocab_size, target_size, self.pad_token_id, self.decoder_start_token_id)
         if self.share_embeddings and target_size != self.vocab_size:
             raise ValueError(
                 f"share_embeddings=True needs a joint vocabulary, got vocab_size={self.vocab_size} and "

@@ -4,7 +4,15 @@
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
-from .checks import JointVocabulary, check_choice, check_divisible, check_positive, check_probability
+from .checks import (
+    JointVocabulary,
+    check_choice,
+    check_divisible,
+    check_initializer_range,
+    check_positive,
+    check_probability,
+    check_token_ids,
+)
 
 POSITION_TYPES = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative")
 NORM_TYPES = ("layer", "rms")
@@ -111,9 +119,14 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
             decoder_intermediate_size=self.decoder_intermediate_size,
             max_position_embeddings=self.max_position_embeddings,
         )
+        if self.initializer_range is not None:
+            check_initializer_range(self.initializer_range)
+        check_choice("is_encoder_decoder", self.is_encoder_decoder, (True,))
         check_probability(dropout=self.dropout, attention_dropout=self.attention_dropout)
         check_choice("position_type", self.position_type, POSITION_TYPES)
         check_choice("norm_type", self.norm_type, NORM_TYPES)
+        target_size = self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
+        check_token_ids(self.vocab_size, target_size, self.pad_token_id, self.decoder_start_token_id)
         for name in ("encoder_attention_heads", "decoder_attention_heads"):
             heads = getattr(self, name)
             check_divisible("hidden_size", self.hidden_size, name, heads)

@@ -153,6 +153,8 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
         if inputs_embeds is None:
             attention_mask = input_ids.ne(self.config.pad_token_id) if attention_mask is None else attention_mask
             inputs_embeds = self.embed_tokens(input_ids)
+        if inputs_embeds.shape[1] == 0:
+            raise ValueError(f"the source has shape {tuple(inputs_embeds.shape[:2])}; it must have at least one token")
         real = padding_mask(attention_mask)
 
         embeddings = self.dropout(inputs_embeds)
@@ -498,7 +500,7 @@ class AttnRnnModel(Seq2SeqMixin, AttnRnnPreTrainedModel):
         attention_mask: torch.Tensor | None = None,
         decoder_input_ids: torch.LongTensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
-        encoder_outputs: AttnRnnEncoderOutput | tuple | None = None,
+        encoder_outputs: AttnRnnEncoderOutput | None = None,
         cache: RecurrentCache | None = None,
         inputs_embeds: torch.Tensor | None = None,
         decoder_inputs_embeds: torch.Tensor | None = None,
@@ -584,7 +586,7 @@ class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, Gene
         attention_mask: torch.Tensor | None = None,
         decoder_input_ids: torch.LongTensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
-        encoder_outputs: AttnRnnEncoderOutput | tuple | None = None,
+        encoder_outputs: AttnRnnEncoderOutput | None = None,
         cache: RecurrentCache | None = None,
         inputs_embeds: torch.Tensor | None = None,
         decoder_inputs_embeds: torch.Tensor | None = None,

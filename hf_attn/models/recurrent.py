@@ -12,7 +12,7 @@ The weights live in torch's own `nn.RNN`, `nn.GRU` and `nn.LSTM`. A whole sequen
 whose input depends on its last output takes the same weights step by step, by the three step functions below.
 
 Papers: GRU, Cho 2014 (arXiv 1406.1078) section 2.3; LSTM, Hochreiter & Schmidhuber 1997; dropout between layers only,
-    Zaremba 2014 (1409.2329).
+Zaremba 2014 (1409.2329).
 Where it differs from the paper: torch's GRU applies the reset gate after the matrix product, candidate = tanh(W x +
 reset * (U state)), and its update gate is the paper's z of 1406.1078 (z keeps the old state), which Bahdanau 2015
 writes the other way round. All gates have biases.
@@ -299,8 +299,9 @@ class Bridge(nn.Module):
 
 
 class MaxoutOutput(nn.Module):
-    """output_j = max(t_j, t'_j), both of the form U state + V embedding + C context: a deep output with one maxout
-    layer.
+    """output_j = max(t_j, t'_j), both of the form U state + V embedding + C context: a deep output, one maxout layer.
+
+    differs from the papers: as wide as the embedding, so that the output layer can be tied to it; theirs is 500 wide.
 
     Papers: Cho 2014 (arXiv 1406.1078) A.1.2; Bahdanau 2015 (1409.0473) A.2.2; maxout, Goodfellow 2013 (1302.4389).
 

@@ -16,6 +16,7 @@ import yaml
 from transformers import GenerationConfig, HfArgumentParser, PreTrainedConfig, Seq2SeqTrainingArguments
 from transformers.trainer_utils import get_last_checkpoint
 
+from ..data.phrasebook import PAIRS
 from .recipes import RECIPES, get_recipe, training_defaults
 
 
@@ -252,6 +253,8 @@ def _check_data(data_args: DataTrainingArguments, training_args: Seq2SeqTraining
         raise ValueError(f"{', '.join(given)} exclude each other: give files, or a dataset_name, or a phrasebook")
     if not given:
         raise ValueError("no data: give train_file (and validation_file, test_file), dataset_name or phrasebook")
+    if data_args.phrasebook and data_args.phrasebook not in PAIRS:
+        raise ValueError(f"phrasebook={data_args.phrasebook!r} must be one of {', '.join(PAIRS)}")
     wanted = {"train": training_args.do_train, "validation": training_args.do_eval, "test": training_args.do_predict}
     if not set(given) & set(wholes):
         for part, wish in wanted.items():

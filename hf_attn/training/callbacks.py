@@ -35,7 +35,8 @@ class TimeLimitCallback(TrainerCallback):
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Ask for the last evaluation and checkpoint, and for the end, once the time is used up."""
-        if time.monotonic() >= self._end:
+        if time.monotonic() >= self._end and not control.should_training_stop:
+            print(f"The time is used up after {state.global_step} of {state.max_steps} updates.")
             control.should_training_stop = True
             control.should_save = True
             control.should_evaluate = args.eval_strategy != "no"

@@ -41,6 +41,7 @@ class Recipe:
 
 
 _ADADELTA = "the paper uses Adadelta (rho 0.95, epsilon 1e-6), which the Trainer does not have; here Adam"
+_MAXOUT = "the paper's maxout layer is 500 wide, here as wide as the embeddings"
 _SENTENCES = "the paper counts {} sentences a batch; here padded tokens"
 
 _PAPER_SGD = {"optim": "sgd", "max_grad_norm": 5.0, "lr_scheduler_type": "constant"}
@@ -67,6 +68,7 @@ _SMALL = {
 
 
 _TINY = _SMALL | {
+    "max_steps": 1900,  # the cosine needs an end; a time limit below may cut it short
     "lr_scheduler_type": "cosine",
     "warmup_steps": 80,
     "label_smoothing_factor": 0.0,
@@ -138,7 +140,7 @@ RECIPES: dict[str, Recipe] = {
         _rnn("gru", 1, 1000, 100, attention_type="none", bidirectional=False, context_feeding="every_step")
         | {"dropout": 0.0, "initializer_range": 0.01},
         {"learning_rate": 5e-4, "lr_scheduler_type": "constant", "tokens_per_batch": 1920, "vocab_size": 15000},
-        _ADADELTA + "; the paper trains on phrase pairs; " + _SENTENCES.format(64),
+        "; ".join([_ADADELTA, _MAXOUT, "the paper trains on phrase pairs", _SENTENCES.format(64)]),
     ),
     "bahdanau": Recipe(
         "Bahdanau et al. 2015 (RNNsearch), arXiv 1409.0473, appendices A.2.3 and B.2",
@@ -147,7 +149,7 @@ RECIPES: dict[str, Recipe] = {
         | {"attention_size": 1000, "dropout": 0.0, "initializer_range": 0.01},
         {"learning_rate": 5e-4, "lr_scheduler_type": "constant", "max_grad_norm": 1.0, "tokens_per_batch": 2400}
         | {"vocab_size": 30000},
-        _ADADELTA + "; " + _SENTENCES.format(80),
+        "; ".join([_ADADELTA, _MAXOUT, _SENTENCES.format(80)]),
     ),
     "luong": Recipe(
         "Luong et al. 2015 (global attention, general score, input feeding), arXiv 1508.04025, section 4.1",
@@ -171,7 +173,9 @@ RECIPES: dict[str, Recipe] = {
         "attn-transformer",
         _transformer(6, 1024, 16, 4096, 0.3),
         # 1024 ** -0.5 * 4000 ** -0.5
-        _PAPER_ADAM | {"learning_rate": 4.94e-4, "max_steps": 300000, "average_checkpoints": 20, "num_beams": 4},
+        _PAPER_ADAM
+        | {"learning_rate": 4.94e-4, "max_steps": 300000, "average_checkpoints": 20, "save_total_limit": 20}
+        | {"num_beams": 4},
         "the paper's 25,000 tokens a batch do not count padding and are spread over 8 GPUs; it uses dropout 0.1 for "
         "English-French",
     ),

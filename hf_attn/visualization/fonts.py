@@ -24,7 +24,6 @@ PREFERRED_FAMILIES = (
     "Baekmuk Gulim",
 )
 MISSING = "□"  # in matplotlib's own DejaVu Sans
-# (what, which letters, Debian packages), the first that matches is named
 # what, which characters, the Debian package that has them; the first that matches counts
 PACKAGES = (
     ("Korean letters", "[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]", "fonts-nanum"),

@@ -187,6 +187,7 @@ def test_text_that_is_not_unicode_is_refused(marian, tokenizer):
         ({"num_beams": True}, "num_beams is True"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0"),
         ({"batch_size": 0}, "batch_size is 0"),
+        ({"batch_size": 1.5}, "batch_size is 1.5"),
         ({"num_return_sequences": 2}, "num_return_sequences is 2 with num_beams=1"),
         ({"num_beams": 2, "do_sample": True}, "sampling needs num_beams=1"),
         ({"seed": 1}, "seed is 1 with do_sample=False"),
@@ -357,7 +358,8 @@ def test_separate_vocabularies(tmp_path, tokenizer):
     assert pair("Yes!").token_log_probs == pytest.approx(translator("Yes!").token_log_probs, abs=1e-5)
 
 
-def test_what_is_no_model_is_refused(tmp_path, marian, tokenizer):
+def test_what_is_no_model_is_refused(tmp_path, marian, tokenizer, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ValueError, match="no such folder"):
         Translator(tmp_path / "nowhere")
     with pytest.raises(ValueError, match="no config.json"):
@@ -368,6 +370,13 @@ def test_what_is_no_model_is_refused(tmp_path, marian, tokenizer):
         Translator(str(tmp_path))
     with pytest.raises(ValueError, match="needs its tokenizer"):
         Translator(marian)
+    with pytest.raises(ValueError, match="model is 'nobody/nothing'; there is no such folder, nor did the Hub"):
+        Translator("nobody/nothing")
+    with pytest.raises(ValueError, match="device is 'gpu'; it must be the name of a torch device"):
+        Translator(marian, tokenizer, device="gpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="device is 'cuda', but torch finds no GPU"):
+            Translator(marian, tokenizer, device="cuda")
     with pytest.raises(ValueError, match="model is int"):
         Translator(3)
     with pytest.raises(ValueError, match="no generating head"):

@@ -416,3 +416,9 @@ def test_it_learns_to_reverse():
     assert out.loss < 0.5
     looked_at = out.cross_attentions[0][:, 0].argmax(dim=-1)
     assert (looked_at == torch.tensor([3, 2, 1, 0])).float().mean() > 0.5
+
+
+def test_a_source_without_tokens_is_refused():
+    model = AttnRnnForConditionalGeneration(AttnRnnConfig(vocab_size=10, hidden_size=8, attention_size=8))
+    with pytest.raises(ValueError, match="must have at least one token"):
+        model(torch.empty(1, 0, dtype=torch.long), labels=torch.tensor([[3, 2]]))

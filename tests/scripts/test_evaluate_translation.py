@@ -134,6 +134,7 @@ def test_alignment_on_the_phrasebook(script, folder, tmp_path):
         ([], "exactly one of test_file and phrasebook"),
         (["--test_file", "a.tsv", "--phrasebook", "en-ko"], "exactly one"),
         (["--test_file", "a.tsv"], "needs source_lang and target_lang"),
+        (["--phrasebook", "en-ko", "--max_samples", "0"], "max_samples=0 must be at least 1"),
         (["--test_file", "a.tsv", "--source_lang", "en", "--target_lang", "fr", "--alignment"], "gold word links"),
     ],
 )

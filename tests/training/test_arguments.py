@@ -7,6 +7,7 @@ from transformers import MarianConfig
 
 from hf_attn.training import check_lengths, find_checkpoint, parse_arguments
 from hf_attn.training.arguments import parse_overrides
+from hf_attn.training.recipes import RECIPES
 
 
 @pytest.fixture
@@ -110,11 +111,19 @@ def test_what_cannot_work_is_refused(files, words, message):
         parse_arguments(command(files, *words))
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_is_accepted_as_it_is(recipe, tmp_path):
+    _, data, training = parse_arguments(["--recipe", recipe, "--phrasebook", "en-it", "--output_dir", str(tmp_path)])
+    assert training.save_total_limit >= data.average_checkpoints
+
+
 def test_missing_arguments_are_named(files, tmp_path):
     with pytest.raises(ValueError, match="output_dir is missing"):
         parse_arguments(command(files, output=False))
     with pytest.raises(ValueError, match="no data: give train_file"):
         parse_arguments(["--output_dir", str(tmp_path)])
+    with pytest.raises(ValueError, match="phrasebook='en-de' must be one of en-it, en-fr, en-ko"):
+        parse_arguments(["--output_dir", str(tmp_path), "--phrasebook", "en-de"])
     with pytest.raises(ValueError, match="early_stopping_patience=2 needs evaluation"):
         parse_arguments(command(files, "--early_stopping_patience", "2", "--load_best_model_at_end", "false",
                                 validation=False))  # fmt: skip

@@ -1,0 +1,47 @@
+"""What every configuration refuses."""
+
+import json
+
+import pytest
+
+from hf_attn.models.configuration_attn_rnn import AttnRnnConfig
+from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
+
+
+@pytest.mark.parametrize("config_class", [AttnRnnConfig, AttnTransformerConfig])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pad_token_id": 10}, "pad_token_id=10 must be at least 0 and less than 10"),
+        ({"pad_token_id": -1}, "pad_token_id=-1"),
+        ({"decoder_start_token_id": 10}, "decoder_start_token_id=10 must be at least 0 and less than 10"),
+        ({"decoder_start_token_id": -1}, "decoder_start_token_id=-1"),
+        ({"initializer_range": -1.0}, "initializer_range=-1.0 must be greater than 0"),
+        ({"initializer_range": float("nan")}, "initializer_range=nan"),
+        ({"is_encoder_decoder": False}, "is_encoder_decoder=False is not allowed"),
+        ({"decoder_vocab_size": 5, "pad_token_id": 7}, "pad_token_id=7 must be at least 0 and less than 5"),
+        ({"decoder_vocab_size": 5, "decoder_start_token_id": 5}, "decoder_start_token_id=5"),
+    ],
+)
+def test_values_out_of_range_are_refused(config_class, options, message):
+    with pytest.raises(ValueError, match=message):
+        config_class(vocab_size=10, share_embeddings=False, tie_word_embeddings=False, **options)
+
+
+@pytest.mark.parametrize("config_class", [AttnRnnConfig, AttnTransformerConfig])
+def test_ids_inside_are_taken(config_class):
+    config = config_class(vocab_size=10, decoder_vocab_size=12, share_embeddings=False, decoder_start_token_id=11)
+    assert config.decoder_start_token_id == 11
+
+
+@pytest.mark.parametrize("config_class", [AttnRnnConfig, AttnTransformerConfig])
+@pytest.mark.parametrize("sizes", [{"vocab_size": 10}, {"vocab_size": 10, "decoder_vocab_size": 12}])
+def test_a_saved_configuration_keeps_its_vocabularies(config_class, sizes, tmp_path):
+    config_class(share_embeddings=False, **sizes).save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    assert {name: saved.get(name) for name in ("vocab_size", "decoder_vocab_size")} == {
+        "vocab_size": 10,
+        "decoder_vocab_size": sizes.get("decoder_vocab_size"),
+    }
+    loaded = config_class.from_pretrained(tmp_path)
+    assert loaded.get_text_config(decoder=True).vocab_size == sizes.get("decoder_vocab_size", 10)

@@ -1,0 +1,41 @@
+"""A mistake of the user ends every script with a sentence, not with a traceback."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+NO_MODEL = ["--model_name_or_path", "./nowhere"]
+OUTPUT = ["--output_dir", "out"]
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "message"),
+    [
+        ("translate", [*NO_MODEL, "--text", "a"], "there is no such folder"),
+        ("translate", [*NO_MODEL, "--input", "nowhere.txt"], "nowhere.txt"),
+        ("translate", [*NO_MODEL, "--text", "a", "--input", "b"], "give one of them"),
+        ("translate", [*NO_MODEL, "--texts", "a"], "--texts"),
+        ("plot_attention", [*NO_MODEL, *OUTPUT, "--text", "a"], "there is no such folder"),
+        ("evaluate_translation", [*NO_MODEL, *OUTPUT], "exactly one of test_file and phrasebook"),
+        ("evaluate_translation", [*NO_MODEL, *OUTPUT, "--phrasebook", "en-de"], "choose one of en-it, en-fr, en-ko"),
+        (
+            "evaluate_translation",
+            [*NO_MODEL, *OUTPUT, "--test_file", "a.tsv", "--source_lang", "en", "--target_lang", "fr"],
+            "no file or folder a.tsv",
+        ),
+        ("train_translation", [*OUTPUT], "no data"),
+        ("train_translation", [*OUTPUT, "--phrasebook", "en-it", "--recipe", "gpt-9"], "recipe must be one of"),
+        ("train_translation", [*OUTPUT, "--phrasebook", "en-de"], "must be one of en-it, en-fr, en-ko"),
+        ("train_translation", [*OUTPUT, "--phrasebook", "en-it", "--steps", "3"], "--steps"),
+    ],
+)
+def test_a_mistake_is_one_sentence(script, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = str(SCRIPTS / f"{script}.py")
+    monkeypatch.setattr(sys, "argv", [file, *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_path(file, run_name="__main__")
+    assert str(stopped.value).startswith("error: ") and message in str(stopped.value)
