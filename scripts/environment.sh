@@ -8,11 +8,11 @@ python=${PYTHON:-python3}
     echo "hf_attn needs Python 3.10 or newer; set PYTHON to such an interpreter" >&2
     exit 1
 }
-wanted="$1 $(cat pyproject.toml scripts/constraints.txt | cksum)"
-if [ "$(cat .venv/installed 2>/dev/null)" != "$wanted" ]; then
+wanted=$(cat pyproject.toml scripts/constraints.txt | cksum)
+if [ "$(cat ".venv/installed-$1" 2>/dev/null)" != "$wanted" ]; then
     echo "Installing hf_attn[$1] into .venv (some minutes the first time) ..."
     [ -x .venv/bin/python ] || "$python" -m venv .venv || exit 1
     .venv/bin/python -m pip install --quiet --constraint scripts/constraints.txt --editable ".[$1]" || exit 1
-    echo "$wanted" > .venv/installed
+    echo "$wanted" > ".venv/installed-$1"
 fi
 export PATH="$PWD/.venv/bin:$PATH" TOKENIZERS_PARALLELISM=false
