@@ -23,7 +23,7 @@ sentences=(
 )
 for model in bahdanau transformer; do
     echo "== Training $model on the English-Italian phrasebook"
-    python scripts/train_translation.py --recipe "$model-tiny" --phrasebook en-it --max_steps "${QUICKSTART_STEPS:-600}" \
+    python scripts/train_translation.py --recipe "$model-tiny" --phrasebook en-it --max_steps "${QUICKSTART_STEPS:-550}" \
         --max_eval_samples 100 --max_predict_samples 300 --output_dir "$output/$model"
     echo "== Ten sentences by $model, and their alignments"
     python scripts/plot_attention.py --model_name_or_path "$output/$model" --text "${sentences[@]}" \
