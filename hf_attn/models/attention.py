@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """Attend: turn scores into weights and weights into a weighted sum. The one equation of the package.
 
-    weights = softmax(scores where the mask allows, over keys)
+    weights = softmax, over the keys that the mask allows, of the scores
     context = weights @ value
 
 Every model, from Bahdanau's recurrent network to the Transformer, passes through `attend`; they differ in what query,
