@@ -32,9 +32,9 @@ train() { # model, updates
 mkdir -p "$output"
 echo "== Training both models on the English-Italian phrasebook; the progress shown is Bahdanau's,"
 echo "   the Transformer's is in $output/transformer.log"
-train transformer 1000 > "$output/transformer.log" 2>&1 &
+train transformer 950 > "$output/transformer.log" 2>&1 &
 transformer=$!
-train bahdanau 800
+train bahdanau 750
 wait "$transformer" || { cat "$output/transformer.log"; exit 1; }
 for model in bahdanau transformer; do
     echo "== Ten sentences by $model, and their alignments"
