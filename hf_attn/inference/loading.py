@@ -61,8 +61,6 @@ def _load(
         _check_folder(folder)
     elif isinstance(name, Path) or folder.is_absolute() or folder.exists() or str(name).startswith((".", "~")):
         raise ValueError(f"model is {str(name)!r}; there is no such folder")
-    elif folder.parent != Path(".") and folder.parent.is_dir():  # a mistyped folder, no Hub id
-        raise ValueError(f"model is {str(name)!r}; there is no such folder")
     options: dict[str, Any] = {"local_files_only": local, "trust_remote_code": trust_remote_code}
     address = str(folder) if local else str(name)
     try:

@@ -386,13 +386,6 @@ def test_what_is_no_model_is_refused(tmp_path, marian, tokenizer, monkeypatch):
         Translator(BertModel(config), tokenizer)
 
 
-def test_a_mistyped_folder_beside_others_is_not_asked_from_the_hub(tmp_path, monkeypatch):
-    (tmp_path / "out" / "fr").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="model is 'out/ft'; there is no such folder$"):
-        Translator("out/ft")
-
-
 def test_a_kernel_without_weights_says_what_to_do(tokenizer):
     translator = Translator(new_marian(attn_implementation="sdpa"), tokenizer)
     with pytest.raises(ValueError, match='attn_implementation="eager"'):
