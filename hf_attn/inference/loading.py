@@ -46,9 +46,8 @@ def load_translator(
         _check_device(device)
         network.to(device=device, dtype=precision)  # type: ignore[call-overload]
     pair = tokenizers if isinstance(tokenizers, tuple) else (tokenizers, tokenizers)
-    source, target = copy.deepcopy(
-        pair
-    )  # encoding sets padding and truncation on a tokenizer; the user's stays as it is
+    # encoding sets padding and truncation on a tokenizer; the user's stays as it is
+    source, target = copy.deepcopy(pair)
     return network.eval(), source, target
 
 

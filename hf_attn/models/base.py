@@ -33,9 +33,8 @@ class AttnPreTrainedModel(PreTrainedModel):
         if isinstance(module, (nn.RNNBase, nn.RNNCellBase)):
             for name, parameter in module.named_parameters(recurse=False):
                 if name.startswith("weight_hh"):
-                    if not getattr(
-                        parameter, "_is_hf_initialized", False
-                    ):  # a slice, one gate's matrix, loses the flag
+                    # one gate's matrix is a slice, which loses the flag of the whole
+                    if not getattr(parameter, "_is_hf_initialized", False):
                         for gate in parameter.chunk(parameter.shape[0] // module.hidden_size):
                             init.orthogonal_(gate)
                 elif name.startswith("weight_ih"):
