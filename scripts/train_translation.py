@@ -102,6 +102,8 @@ def make_model(
         else:
             config = build_config(model_args.recipe, *tokenizers, **parse_overrides(model_args.config_overrides))
         model = model_from_config(config)
+    if model_args.attn_implementation:
+        model.set_attn_implementation(model_args.attn_implementation)
     check_lengths(model.config, data_args)
     return model
 

@@ -37,6 +37,10 @@ class ModelArguments:
     model_name_or_path: str | None = field(
         default=None, metadata={"help": "Folder or Hub id of a model to train further instead of a new one."}
     )
+    attn_implementation: str | None = field(
+        default=None,
+        metadata={"help": "Kernel of the attention, such as eager, which is faster than sdpa on CPU for short texts."},
+    )
     tokenizer_name: str | None = field(
         default=None,
         metadata={"help": "Folder or Hub id of a tokenizer to use instead of one trained on the training set."},
