@@ -42,6 +42,9 @@ class Recipe:
 
 _ADADELTA = "the paper uses Adadelta (rho 0.95, epsilon 1e-6), which the Trainer does not have; here Adam"
 _MAXOUT = "the paper's maxout layer is 500 wide, here as wide as the embeddings"
+_SIBLING = (
+    "the paper has LSTMs and one direction; here as the siblings, so that only attention differs"
+)
 _SENTENCES = "the paper counts {} sentences a batch; here padded tokens"
 
 _PAPER_SGD = {"optim": "sgd", "max_grad_norm": 5.0, "lr_scheduler_type": "constant"}
@@ -196,9 +199,10 @@ RECIPES: dict[str, Recipe] = {
     "luong-small": Recipe(
         "Luong et al. 2015, made small",
         "attn-rnn",
-        _rnn("lstm", 2, 256, 256, attention_type="luong", score_function="general", bidirectional=True)
+        _rnn("gru", 1, 256, 256, attention_type="luong", score_function="general", bidirectional=True)
         | {"input_feeding": True, "dropout": 0.2},
         _SMALL,
+        _SIBLING,
     ),
     "transformer-small": Recipe(
         "Vaswani et al. 2017, made small",
@@ -223,15 +227,16 @@ RECIPES: dict[str, Recipe] = {
     "luong-tiny": Recipe(
         "Luong et al. 2015, made tiny for the phrasebook",
         "attn-rnn",
-        _rnn("lstm", 1, 192, 192, attention_type="luong", score_function="general", bidirectional=True)
+        _rnn("gru", 1, 192, 192, attention_type="luong", score_function="general", bidirectional=True)
         | {"input_feeding": True, "dropout": 0.1},
         _TINY | {"learning_rate": 2e-3},
+        _SIBLING,
     ),
     "transformer-tiny": Recipe(
         "Vaswani et al. 2017, made tiny for the phrasebook, with pre-norm (Xiong et al. 2020, arXiv 2002.04745)",
         "attn-transformer",
-        _transformer(2, 128, 4, 512, 0.1) | {"norm_first": True},
-        _TINY | {"learning_rate": 3e-3},
+        _transformer(2, 160, 4, 640, 0.1) | {"norm_first": True},
+        _TINY | {"learning_rate": 2.5e-3, "max_steps": 2600},
     ),
     "marian-small": Recipe(
         "transformers' MarianMTModel with the numbers of transformer-small, as a control",

@@ -73,6 +73,15 @@ def test_paper_numbers():
         assert (RECIPES[name].config["decoder_layers"], RECIPES[name].config["hidden_size"]) == (4, 1000)
 
 
+@pytest.mark.parametrize("size", ["small", "tiny"])
+def test_only_the_attention_differs_between_recurrent_siblings(size):
+    siblings = [RECIPES[f"{name}-{size}"] for name in ("none", "bahdanau", "luong")]
+    assert [recipe.config["attention_type"] for recipe in siblings] == ["none", "bahdanau", "luong"]
+    attention = {"attention_type", "score_function", "attention_size", "input_feeding", "context_feeding"}
+    assert len({str({k: v for k, v in recipe.config.items() if k not in attention}) for recipe in siblings}) == 1
+    assert siblings[0].arguments == siblings[1].arguments == siblings[2].arguments
+
+
 def test_inverse_sqrt_schedule_is_vaswanis_equation_3():
     from transformers import get_scheduler
 
