@@ -42,9 +42,7 @@ class Recipe:
 
 _ADADELTA = "the paper uses Adadelta (rho 0.95, epsilon 1e-6), which the Trainer does not have; here Adam"
 _MAXOUT = "the paper's maxout layer is 500 wide, here as wide as the embeddings"
-_SIBLING = (
-    "the paper has LSTMs and one direction; here as the siblings, so that only attention differs"
-)
+_SIBLING = "the paper has LSTMs and one direction; here as the siblings, so that only attention differs"
 _SENTENCES = "the paper counts {} sentences a batch; here padded tokens"
 
 _PAPER_SGD = {"optim": "sgd", "max_grad_norm": 5.0, "lr_scheduler_type": "constant"}
