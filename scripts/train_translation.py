@@ -28,6 +28,7 @@ from transformers import (
     EvalPrediction,
     PreTrainedModel,
     PreTrainedTokenizerFast,
+    TrainerCallback,
     set_seed,
 )
 
@@ -35,6 +36,7 @@ import hf_attn  # noqa: F401  registers the package's models with the Auto class
 from hf_attn.data import load_pairs, phrasebook, tokenize_pairs, train_tokenizer
 from hf_attn.evaluation import evaluate_translations
 from hf_attn.training import (
+    ClockCallback,
     DataTrainingArguments,
     ModelArguments,
     TargetTokenizerCallback,
@@ -168,7 +170,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
         order[split] = np.argsort(-pair_lengths(tokenized[split])[0], kind="stable")
         pairs[split], tokenized[split] = pairs[split].select(order[split]), tokenized[split].select(order[split])
 
-    callbacks = []
+    callbacks: list[TrainerCallback] = [ClockCallback()]
     if target_tokenizer is not None:
         callbacks.append(TargetTokenizerCallback(target_tokenizer))
     if data_args.max_minutes is not None:

@@ -3,11 +3,12 @@
 from .arguments import DataTrainingArguments, ModelArguments, check_lengths, find_checkpoint, parse_arguments
 from .averaging import average_checkpoints, last_checkpoints, load_average
 from .batching import TokenBatchSampler, TokenBatchTrainer, pair_lengths
-from .callbacks import TargetTokenizerCallback, TimeLimitCallback
+from .callbacks import ClockCallback, TargetTokenizerCallback, TimeLimitCallback
 from .recipes import RECIPES, Recipe, build_config, build_model, get_recipe, model_from_config, training_arguments
 
 __all__ = [
     "RECIPES",
+    "ClockCallback",
     "DataTrainingArguments",
     "ModelArguments",
     "Recipe",

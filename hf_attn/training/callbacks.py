@@ -1,4 +1,4 @@
-"""Trainer callbacks: a time limit, and a second tokenizer in every checkpoint."""
+"""Trainer callbacks: a time limit, a clock, and a second tokenizer in every checkpoint."""
 
 import time
 from pathlib import Path
@@ -40,6 +40,28 @@ class TimeLimitCallback(TrainerCallback):
             control.should_training_stop = True
             control.should_save = True
             control.should_evaluate = args.eval_strategy != "no"
+
+
+class ClockCallback(TrainerCallback):
+    """Write into every entry of the log how long the run has trained: ``seconds``, evaluations included.
+
+    The Trainer's own ``train_runtime`` begins anew when a run resumes. This clock goes on from the last entry of the
+    checkpoint, so that work lost by an interruption counts once.
+    """
+
+    def __init__(self) -> None:
+        self._start = 0.0
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Start the clock, at the time that the run being resumed had reached."""
+        before = state.log_history[-1].get("seconds", 0.0) if state.log_history else 0.0
+        self._start = time.monotonic() - before
+
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        """Stamp the entry that was just written."""
+        state.log_history[-1]["seconds"] = round(time.monotonic() - self._start, 2)
 
 
 class TargetTokenizerCallback(TrainerCallback):

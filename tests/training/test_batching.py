@@ -19,7 +19,7 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
-from hf_attn.training import TimeLimitCallback, TokenBatchSampler, TokenBatchTrainer, pair_lengths
+from hf_attn.training import ClockCallback, TimeLimitCallback, TokenBatchSampler, TokenBatchTrainer, pair_lengths
 
 VOCAB = 40
 
@@ -293,6 +293,33 @@ def test_time_limit_saves_and_stops(tmp_path):
     assert not torch.equal(saved["model.shared.weight"], tiny_marian().state_dict()["model.shared.weight"])
     with pytest.raises(ValueError, match="minutes must be more than 0, got 0"):
         TimeLimitCallback(0)
+
+
+class TenSeconds(TrainerCallback):
+    """Let every update last ten seconds, by the clock that the callbacks read."""
+
+    def __init__(self, monkeypatch):
+        self.now = 1000.0
+        monkeypatch.setattr("hf_attn.training.callbacks.time.monotonic", lambda: self.now)
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.now += 10
+
+
+def test_clock_goes_on_where_the_checkpoint_was_written(tmp_path, monkeypatch):
+    save = {"max_steps": 5, "save_strategy": "steps", "save_steps": 2}
+
+    def trainer(*callbacks):
+        callbacks = [TenSeconds(monkeypatch), ClockCallback(), *callbacks]
+        return make_trainer(tmp_path, random_pairs(40), callbacks=callbacks, **save)
+
+    trainer(StopAt(2)).train()
+    resumed = trainer()
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    history = [(entry["step"], entry["seconds"]) for entry in resumed.state.log_history if "loss" in entry]
+    assert history == [(1, 10), (2, 20), (3, 30), (4, 40), (5, 50)]
+    state = json.loads((tmp_path / "checkpoint-2" / "trainer_state.json").read_text())
+    assert [entry["seconds"] for entry in state["log_history"]] == [10, 20]  # written in time for the checkpoint
 
 
 def test_trainer_needs_a_dataset_with_a_length(tmp_path):
