@@ -70,6 +70,8 @@ class Translation:
         source_spans: for each source piece the (start, end) characters it covers in the NFC form of `source`; None for
             a special piece.
         target_spans: for each target piece the characters it covers in the NFC form of `text`, the same.
+        source_ids: the id of each source piece.
+        target_ids: the id of each target piece.
     """
 
     source: str
@@ -85,6 +87,8 @@ class Translation:
     segments: list["Translation"] = field(default_factory=list, repr=False)
     source_spans: list[Span | None] = field(default_factory=list, repr=False)
     target_spans: list[Span | None] = field(default_factory=list, repr=False)
+    source_ids: list[int] = field(default_factory=list, repr=False)
+    target_ids: list[int] = field(default_factory=list, repr=False)
 
     def words(self) -> Words:
         """Group the pieces into words.

@@ -292,6 +292,8 @@ class Translator:
                 decoder_attentions=weights("decoder_attentions", target_len, target_len),
                 source_spans=source.spans,
                 target_spans=target.spans,
+                source_ids=source.ids,
+                target_ids=target.ids,
             )
             translations.append(translation)
         return translations
