@@ -5,14 +5,14 @@ each target word and S the one that adds up the pieces of each source word,
 
     word_weights = T @ weights @ S        rows of T sum to 1, rows of S sum to 1, so rows of the result sum to 1
 
-Read `words.py` for the grouping and `translator.py` for where translations come from.
+Read `hf_attn/data/pieces.py` for the grouping and `translator.py` for where translations come from.
 """
 
 from dataclasses import dataclass, field
 
 import torch
 
-from .words import Span, group_pieces
+from hf_attn.data.pieces import Span, group_pieces
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from hf_attn.data.pieces import UNKNOWN, Span
 from hf_attn.data.tokenizer import piece_spans, readable_tokens
 
 from .decoding import Decoding, decode_batch, special_ids, start_id, stop_ids
 from .loading import load_translator, position_limit
 from .translation import Translation
-from .words import UNKNOWN, Span
 
 Tokenizers = PreTrainedTokenizerBase | tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 ModelLike = Any  # a folder, a Hub id, a Translator, or a tuple (model, tokenizer)

@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hf_attn.data.pieces import group_pieces
 from hf_attn.data.words import split_words
 from hf_attn.inference.translation import Translation
-from hf_attn.inference.words import group_pieces
 
 END = None  # the span of "</s>"
 

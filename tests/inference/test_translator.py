@@ -251,7 +251,7 @@ def test_unknown_words_are_named_and_stay_visible():
 
 
 def test_written_unknown_words_are_words_of_their_own():
-    from hf_attn.inference.words import group_pieces
+    from hf_attn.data.pieces import group_pieces
 
     words, pieces = group_pieces("Le <unk>.", ["▁Le", "<unk>", ".", "</s>"], [(0, 2), (2, 8), (8, 9), None])
     assert words == ["Le", "<unk>", ".", "</s>"] and pieces == [[0], [1], [2], [3]]

@@ -2,13 +2,14 @@
 
 A piece belongs to every word it shares a character with; a piece that covers several words ("?!") is divided equally
 among them, so a word keeps the number that `hf_attn.data.split_words` gives it whatever the tokenizer. Special pieces
-such as "</s>" are words of their own. Read `translation.py` next: it merges attention weights with these groups.
+such as "</s>" are words of their own. Attention weights are merged, and gold links spread over pieces, with these
+groups.
 """
 
 import re
 import unicodedata
 
-from hf_attn.data.words import split_words
+from .words import split_words
 
 Span = tuple[int, int]
 
