@@ -7,6 +7,8 @@ Read next: `from_scratch.py` for the formulas, `translation.py` for the scores t
 """
 
 from .alignment import alignment_error_rate, alignment_scores, diagonal_links, links_from_weights
+from .bootstrap import bleu_statistics, bootstrap_bleu, paired_bootstrap
+from .comparison import bleu_by_length, learning_curve
 from .likelihood import corpus_perplexity, sequence_log_probs
 from .loading import METRICS, load_metric, metric_path
 from .translation import bleu_scores, chrf_scores, evaluate_translations
@@ -15,13 +17,18 @@ __all__ = [
     "METRICS",
     "alignment_error_rate",
     "alignment_scores",
+    "bleu_by_length",
     "bleu_scores",
+    "bleu_statistics",
+    "bootstrap_bleu",
     "chrf_scores",
     "corpus_perplexity",
     "diagonal_links",
     "evaluate_translations",
+    "learning_curve",
     "links_from_weights",
     "load_metric",
     "metric_path",
+    "paired_bootstrap",
     "sequence_log_probs",
 ]
