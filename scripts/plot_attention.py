@@ -13,7 +13,7 @@ from pathlib import Path
 
 from transformers import HfArgumentParser
 
-from hf_attn.inference import Translation, Translator
+from hf_attn.inference import ALIGNMENT_METHODS, Translation, Translator
 from hf_attn.visualization import alignment_heatmap, alignment_html
 
 
@@ -27,9 +27,15 @@ class PlotArguments:
     target: list[str] | None = field(
         default=None, metadata={"help": "Draw the attention behind these translations, one for each text."}
     )
-    layer: int | None = field(default=None, metadata={"help": "Decoder layer, counted from 0; the last if not given."})
+    layer: int | None = field(
+        default=None, metadata={"help": "Decoder layer, counted from 0; the model's recommendation, or else the last."}
+    )
     heads: list[int] | None = field(
-        default=None, metadata={"help": "One head or several to average, counted from 0; all if not given."}
+        default=None,
+        metadata={"help": "One head or several to average, counted from 0; the model's recommendation, or else all."},
+    )
+    method: str | None = field(
+        default=None, metadata={"help": f"{', '.join(ALIGNMENT_METHODS)}; the model's recommendation if not given."}
     )
     pieces: bool = field(default=False, metadata={"help": "Draw the tokenizer's pieces instead of words."})
     num_beams: int = field(default=1, metadata={"help": "Width of the beam search; 1 is greedy search."})
@@ -56,7 +62,7 @@ def main(args: PlotArguments) -> None:
         raise ValueError(f"text is {args.text!r}; there is nothing to translate")
     folder = Path(args.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    options = {"layer": args.layer, "heads": args.heads, "words": not args.pieces}
+    options = {"layer": args.layer, "heads": args.heads, "words": not args.pieces, "method": args.method}
     for number, translation in enumerate(translations, start=1):
         name = "alignment" if len(translations) == 1 else f"alignment-{number}"
         picture, page = folder / f"{name}.png", folder / f"{name}.html"

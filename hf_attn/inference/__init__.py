@@ -1,6 +1,6 @@
 """Text in, text and attention weights out: translating, and scoring given translations."""
 
-from .translation import Alignment, Translation, Words
+from .translation import ALIGNMENT_METHODS, Alignment, Translation, Words
 from .translator import Translator, score, translate
 
-__all__ = ["Alignment", "Translation", "Translator", "Words", "score", "translate"]
+__all__ = ["ALIGNMENT_METHODS", "Alignment", "Translation", "Translator", "Words", "score", "translate"]

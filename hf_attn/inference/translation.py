@@ -5,6 +5,19 @@ each target word and S the one that adds up the pieces of each source word,
 
     word_weights = T @ weights @ S        rows of T sum to 1, rows of S sum to 1, so rows of the result sum to 1
 
+Which weights stand for target piece i, and how, is the method:
+
+    weights             row i: the step that produced the piece (Bahdanau 2015, figure 3)
+    shifted             row i + 1: the step that reads the piece (Chen et al. 2020, arXiv 2004.14837; Kobayashi's AWI)
+    value_norm          row i, each weight times the norm of its value behind the projections (Kobayashi et al. 2020,
+                        arXiv 2004.10102), divided by their sum so that rows sum to 1
+    shifted_value_norm  the same of row i + 1 (Kobayashi et al. 2020, section 5)
+
+A Transformer's step attends with what it has read, so only the step after knows the word. Bahdanau's network attends
+before the step reads its input: there row i + 1 does not know the word either.
+No step reads the last piece, mostly "</s>": its row stays that of the step that produced it.
+Differs from the paper: of several heads the norms are averaged, not the vectors.
+
 Read `hf_attn/data/pieces.py` for the grouping and `translator.py` for where translations come from.
 """
 
@@ -13,6 +26,14 @@ from dataclasses import dataclass, field
 import torch
 
 from hf_attn.data.pieces import Span, group_pieces
+from hf_attn.models.checks import ALIGNMENT_METHODS
+
+_NAMES = {
+    "weights": "cross-attention weights",
+    "value_norm": "cross-attention weights times value norms",
+    "shifted": "cross-attention weights of the step that reads the word",
+    "shifted_value_norm": "cross-attention weights, times value norms, of the step that reads the word",
+}
 
 
 @dataclass(frozen=True)
@@ -40,7 +61,7 @@ class Alignment:
         weights: (targets, sources), float32; every row sums to 1.
         target_words: labels of the rows.
         source_words: labels of the columns.
-        description: which attention this is, e.g. "cross-attention, layer 3 of 3, mean of 4 heads".
+        description: which attention this is, e.g. "cross-attention weights, layer 3 of 3, mean of 4 heads".
     """
 
     weights: torch.Tensor
@@ -66,6 +87,11 @@ class Translation:
         encoder_attentions: (layers, heads, source pieces, source pieces), the same.
         decoder_attentions: (layers, heads, target pieces, target pieces), the same; the columns are the decoder's
             inputs: column 0 is the start piece, column i is target piece i - 1.
+        value_norms: (layers, heads, source pieces), how much a source piece adds to the output of a cross-attention
+            head where all the weight is on it. None where the model does not say or weights were not asked for.
+        alignment_method: the method by which the model recommends to read word alignments.
+        alignment_layer: the layer it recommends, counted from 0; None for the last.
+        alignment_heads: the heads of that layer it recommends, counted from 0; None for all.
         segments: one translation for each line of a source of several lines, else empty.
         source_spans: for each source piece the (start, end) characters it covers in the NFC form of `source`; None for
             a special piece.
@@ -84,6 +110,10 @@ class Translation:
     cross_attentions: torch.Tensor | None = field(default=None, repr=False)
     encoder_attentions: torch.Tensor | None = field(default=None, repr=False)
     decoder_attentions: torch.Tensor | None = field(default=None, repr=False)
+    value_norms: torch.Tensor | None = field(default=None, repr=False)
+    alignment_method: str = field(default="weights", repr=False)
+    alignment_layer: int | None = field(default=None, repr=False)
+    alignment_heads: list[int] | None = field(default=None, repr=False)
     segments: list["Translation"] = field(default_factory=list, repr=False)
     source_spans: list[Span | None] = field(default_factory=list, repr=False)
     target_spans: list[Span | None] = field(default_factory=list, repr=False)
@@ -106,20 +136,28 @@ class Translation:
         return Words(source_words, target_words, source_pieces, target_pieces)
 
     def alignment(
-        self, layer: int | None = None, heads: int | list[int] | None = None, words: bool = True
+        self,
+        layer: int | None = None,
+        heads: int | list[int] | None = None,
+        words: bool = True,
+        method: str | None = None,
     ) -> Alignment:
         """Give the cross-attention between target and source as one matrix.
 
         Args:
-            layer: decoder layer, counted from 0; None is the last.
-            heads: one head or several to average, counted from 0; None averages all.
+            layer: decoder layer, counted from 0; None is the one that the model recommends, or else the last.
+            heads: one head or several to average, counted from 0; None takes those that the model recommends for this
+                layer, or else all.
             words: merge pieces into words: sum over the pieces of a source word, mean over those of a target word.
+            method: "weights", "value_norm", "shifted" or "shifted_value_norm", see the top of this file; None is the
+                one that the model recommends.
 
         Returns:
             The weights (targets, sources) with their labels. The description counts layers and heads from 1.
 
         Raises:
-            ValueError: if there is no cross-attention, no such layer or head, or the source has several lines or none.
+            ValueError: if there is no cross-attention, no such layer, head or method, no norms for a method that needs
+                them, or the source has several lines or none.
         """
         self._require_one_line()
         if not self.target_tokens:
@@ -128,23 +166,22 @@ class Translation:
             raise ValueError(
                 "this translation has no cross-attention: the model has none, or return_attention=False was given"
             )
+        method = self.alignment_method if method is None else method
+        if method not in ALIGNMENT_METHODS:
+            raise ValueError(f"method is {method!r}; it must be one of {', '.join(ALIGNMENT_METHODS)}")
         layers, head_count = self.cross_attentions.shape[:2]
-        layer = layers - 1 if layer is None else _checked_index("layer", layer, layers)
+        recommended = layers - 1 if self.alignment_layer is None else self.alignment_layer
+        layer = recommended if layer is None else _checked_index("layer", layer, layers)
+        if heads is None and layer == recommended:
+            heads = self.alignment_heads
         chosen = _checked_heads(heads, head_count)
-        weights = self.cross_attentions[layer, chosen].mean(dim=0)  # (targets, sources)
-        description = f"cross-attention, layer {layer + 1} of {layers}, {_describe_heads(chosen, head_count)}"
+        norms = None if self.value_norms is None else self.value_norms[layer, chosen]
+        weights = _read(method, self.cross_attentions[layer, chosen], norms)  # (targets, sources)
+        description = f"{_NAMES[method]}, layer {layer + 1} of {layers}, {_describe_heads(chosen, head_count)}"
         if not words:
             return Alignment(weights, self.target_tokens, self.source_tokens, description)
-
         view = self.words()
-        average_targets = torch.zeros(len(view.target_words), weights.shape[0])
-        for word, pieces in enumerate(view.target_pieces):
-            average_targets[word, pieces] = 1 / len(pieces)
-        add_sources = torch.zeros(weights.shape[1], len(view.source_words))
-        for word, pieces in enumerate(view.source_pieces):
-            add_sources[pieces, word] = 1.0
-        add_sources /= add_sources.sum(dim=1, keepdim=True)  # a piece that covers several words is divided among them
-        return Alignment(average_targets @ weights @ add_sources, view.target_words, view.source_words, description)
+        return Alignment(_merge(weights, view), view.target_words, view.source_words, description)
 
     def to_dict(self) -> dict:
         """Give everything but the attention weights and spans as plain values that `json` can write."""
@@ -164,6 +201,32 @@ class Translation:
             raise ValueError(
                 f"this translation has {len(self.segments)} lines: ask each of `.segments` for its words or alignment"
             )
+
+
+def _read(method: str, weights: torch.Tensor, norms: torch.Tensor | None) -> torch.Tensor:
+    """Read weights (heads, targets, sources) and norms (heads, sources) by a method, into (targets, sources)."""
+    if method.endswith("value_norm"):
+        if norms is None:
+            raise ValueError(f"method is {method!r}; this model does not give the norms of its values")
+        weights = (weights * norms[:, None]).mean(dim=0)
+        weights = weights / weights.sum(dim=-1, keepdim=True)
+    else:
+        weights = weights.mean(dim=0)
+    if method.startswith("shifted"):
+        weights = torch.cat([weights[1:], weights[-1:]])  # no step reads the last piece
+    return weights
+
+
+def _merge(weights: torch.Tensor, view: Words) -> torch.Tensor:
+    """Turn weights of pieces into weights of words, by the equation at the top of this file."""
+    average_targets = torch.zeros(len(view.target_words), weights.shape[0])
+    for word, pieces in enumerate(view.target_pieces):
+        average_targets[word, pieces] = 1 / len(pieces)
+    add_sources = torch.zeros(weights.shape[1], len(view.source_words))
+    for word, pieces in enumerate(view.source_pieces):
+        add_sources[pieces, word] = 1.0
+    add_sources /= add_sources.sum(dim=1, keepdim=True)  # a piece that covers several words is divided among them
+    return average_targets @ weights @ add_sources
 
 
 def _checked_index(name: str, index: int, count: int) -> int:

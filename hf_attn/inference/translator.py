@@ -270,6 +270,7 @@ class Translator:
             use_cache=False,
         )
         log_probs = outputs.logits.float().log_softmax(dim=-1).gather(2, labels[:, :, None])[:, :, 0].cpu()
+        norms = self._value_norms(outputs) if return_attention else None  # (batch, layers, heads, source_len)
 
         translations = []
         for row, (source, target) in enumerate(pairs):
@@ -290,6 +291,8 @@ class Translator:
                 cross_attentions=weights("cross_attentions", target_len, source_len),
                 encoder_attentions=weights("encoder_attentions", source_len, source_len),
                 decoder_attentions=weights("decoder_attentions", target_len, target_len),
+                value_norms=None if norms is None else norms[row, :, :, :source_len],
+                **self._recommended_alignment(),
                 source_spans=source.spans,
                 target_spans=target.spans,
                 source_ids=source.ids,
@@ -297,6 +300,18 @@ class Translator:
             )
             translations.append(translation)
         return translations
+
+    def _value_norms(self, outputs: Any) -> torch.Tensor | None:
+        """Ask the decoder how much each source piece adds at each cross-attention; None where it does not say."""
+        measure = getattr(self.model.get_decoder(), "value_norms", None)
+        layers = None if measure is None else measure(outputs.encoder_last_hidden_state)
+        return None if layers is None else torch.stack([layer.float().cpu() for layer in layers], dim=1)
+
+    def _recommended_alignment(self) -> dict[str, Any]:
+        """Give the fields in which the model says how to read word alignments; transformers' own models say nothing."""
+        names = ("alignment_method", "alignment_layer", "alignment_heads")
+        said = {name: getattr(self.model.config, name, None) for name in names}
+        return {name: value for name, value in said.items() if value is not None}
 
     def _cut_weights(self, outputs: Any, name: str, row: int, query_len: int, key_len: int) -> torch.Tensor | None:
         """Cut one sentence's weights (layers, heads, query_len, key_len) out of a padded batch."""

@@ -46,6 +46,36 @@ def check_initializer_range(value: float) -> None:
         raise ValueError(f"initializer_range={value} must be greater than 0")
 
 
+# How a word alignment is read off cross-attention; hf_attn/inference/translation.py says what each does.
+ALIGNMENT_METHODS = ("weights", "value_norm", "shifted", "shifted_value_norm")
+
+
+def check_alignment(
+    method: str | None, layer: int | None, heads: list[int] | None, layers: int, num_heads: int
+) -> None:
+    """Raise ValueError unless a model of so many decoder layers and heads can recommend this alignment.
+
+    Args:
+        method: A name in ALIGNMENT_METHODS, or None.
+        layer: Decoder layer, counted from 0, or None.
+        heads: Heads to average, counted from 0, or None.
+        layers: Number of decoder layers with attention to the source; 0 for none.
+        num_heads: Number of heads in each.
+    """
+    if layers == 0 and (method, layer, heads) != (None, None, None):
+        raise ValueError(
+            f"alignment_method={method!r}, alignment_layer={layer} and alignment_heads={heads} must be None in a model "
+            "without attention to the source"
+        )
+    check_choice("alignment_method", method, (None, *ALIGNMENT_METHODS))
+    if layer is not None and not 0 <= layer < layers:
+        raise ValueError(f"alignment_layer={layer} must be at least 0 and less than {layers}, the number of layers")
+    if heads is not None and (not heads or not all(0 <= head < num_heads for head in heads)):
+        raise ValueError(
+            f"alignment_heads={heads} must be heads of 0 to {num_heads - 1}, at least one, or None for the mean of all"
+        )
+
+
 class JointVocabulary:
     """A configuration whose `decoder_vocab_size` is None when source and target share one vocabulary."""
 

@@ -6,6 +6,7 @@ from transformers import PreTrainedConfig
 
 from .checks import (
     JointVocabulary,
+    check_alignment,
     check_choice,
     check_initializer_range,
     check_positive,
@@ -47,6 +48,10 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         initializer_range: Standard deviation of the initial weights outside the recurrent layers.
         share_embeddings: Whether source and target have the same embeddings; needs a joint vocabulary.
         tie_word_embeddings: Whether the output layer is the target embedding.
+        alignment_method: How word alignments are best read off the attention: "weights", "value_norm", "shifted" or
+            "shifted_value_norm"; None for "weights".
+        alignment_layer: Decoder layer to read them from, counted from 0; None for the last.
+        alignment_heads: Heads of that layer to average, counted from 0; None for all.
         pad_token_id: Id of padding.
         bos_token_id: Id of the beginning of a sentence.
         eos_token_id: Id of the end of a sentence.
@@ -84,6 +89,9 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
     initializer_range: float | int = 0.05
     share_embeddings: bool = False
     tie_word_embeddings: bool = False
+    alignment_method: str | None = None
+    alignment_layer: int | None = None
+    alignment_heads: list[int] | None = None
     pad_token_id: int = 0
     bos_token_id: int | None = 1
     eos_token_id: int | list[int] | None = 2
@@ -95,6 +103,8 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         self.validate_values()
         self.validate_attention()
         self.validate_embeddings()
+        if self.alignment_method is None and self.attention_type != "none":
+            self.alignment_method = "weights"
         super().__post_init__(**kwargs)
 
     @property
@@ -156,6 +166,8 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
                 f"score_function={self.score_function!r} compares states of width hidden_size={self.hidden_size} "
                 f"with encoder states of width {2 * self.hidden_size}; set bidirectional=False or choose another score"
             )
+        layers = 0 if self.attention_type == "none" else 1
+        check_alignment(self.alignment_method, self.alignment_layer, self.alignment_heads, layers, num_heads=1)
 
     def validate_embeddings(self):
         """Raise ValueError for token ids outside their vocabulary, and for embeddings that cannot be shared."""

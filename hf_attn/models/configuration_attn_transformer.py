@@ -6,6 +6,7 @@ from transformers import PreTrainedConfig
 
 from .checks import (
     JointVocabulary,
+    check_alignment,
     check_choice,
     check_divisible,
     check_initializer_range,
@@ -48,6 +49,10 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
             square matrix.
         share_embeddings: Whether source and target have the same embeddings; needs a joint vocabulary.
         tie_word_embeddings: Whether the output layer is the target embedding.
+        alignment_method: How word alignments are best read off the attention: "weights", "value_norm", "shifted" or
+            "shifted_value_norm"; None for "shifted".
+        alignment_layer: Decoder layer to read them from, counted from 0; None for the last.
+        alignment_heads: Heads of that layer to average, counted from 0; None for all.
         pad_token_id: Id of padding.
         bos_token_id: Id of the beginning of a sentence.
         eos_token_id: Id of the end of a sentence.
@@ -91,6 +96,9 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
     initializer_range: float | int | None = None
     share_embeddings: bool = True
     tie_word_embeddings: bool = True
+    alignment_method: str | None = None
+    alignment_layer: int | None = None
+    alignment_heads: list[int] | None = None
     pad_token_id: int = 0
     bos_token_id: int | None = 1
     eos_token_id: int | list[int] | None = 2
@@ -102,6 +110,8 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
         self.validate_values()
         if self.initializer_range is None:
             self.initializer_range = self.hidden_size**-0.5
+        if self.alignment_method is None:
+            self.alignment_method = "shifted"
         super().__post_init__(**kwargs)
 
     def validate_values(self):
@@ -125,6 +135,13 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
         check_probability(dropout=self.dropout, attention_dropout=self.attention_dropout)
         check_choice("position_type", self.position_type, POSITION_TYPES)
         check_choice("norm_type", self.norm_type, NORM_TYPES)
+        check_alignment(
+            self.alignment_method,
+            self.alignment_layer,
+            self.alignment_heads,
+            self.decoder_layers,
+            self.decoder_attention_heads,
+        )
         target_size = self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
         check_token_ids(self.vocab_size, target_size, self.pad_token_id, self.decoder_start_token_id)
         for name in ("encoder_attention_heads", "decoder_attention_heads"):

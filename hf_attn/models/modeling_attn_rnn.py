@@ -193,6 +193,8 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
 #     layer_states    the states of each layer, (batch, target_len, hidden_size)
 #     weights         attention weights, (batch, 1, target_len, source_len); or None
 #     memory          what it knows after the last token
+# and, with attention,
+#   value_norms(encoder_states) -> how much each source token adds where the context is read, (batch, 1, source_len)
 
 
 class SutskeverDecoder(nn.Module):
@@ -296,6 +298,13 @@ class BahdanauDecoder(nn.Module):
         outputs = self.output(layer_states[-1], embeddings, torch.stack(contexts, dim=1))
         return outputs, layer_states, torch.cat(weights, dim=2), memory._replace(states=states)
 
+    def value_norms(self, encoder_states):
+        """Measure each encoder state through the two matrices that read the context, as one: the step's and the
+        output's."""
+        step = self.rnn.layers[0].weight_ih_l0[:, self.rnn.embedding_size :]  # (gates, source_width)
+        output = self.output.projection.weight[:, -encoder_states.shape[-1] :]  # (2 * output_size, source_width)
+        return (encoder_states @ torch.cat([step, output]).T).norm(dim=-1)[:, None]  # (batch, 1, source_len)
+
 
 class LuongDecoder(nn.Module):
     """The state of this step asks; context and state together are the output (Luong 2015, section 3).
@@ -352,6 +361,11 @@ class LuongDecoder(nn.Module):
             weights.append(step_weights)
         memory = memory._replace(states=states, fed=fed)
         return torch.cat(outputs, dim=1), stack_steps(steps), torch.cat(weights, dim=2), memory
+
+    def value_norms(self, encoder_states):
+        """Measure each encoder state through the matrix W that reads the context."""
+        combine = self.combine.weight[:, : encoder_states.shape[-1]]  # (hidden_size, source_width)
+        return (encoder_states @ combine.T).norm(dim=-1)[:, None]  # (batch, 1, source_len)
 
 
 def make_rnn(config: AttnRnnConfig, fed_size: int) -> DecoderRnn:
@@ -462,6 +476,20 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
             hidden_states=(embeddings, *layer_states) if output_hidden_states else None,
             cross_attentions=(weights,) if output_attentions and weights is not None else None,
         )
+
+    def value_norms(self, encoder_hidden_states: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+        """Measure how much each source token adds where the context is read: the norm of its state times the matrices
+        that read it. After Kobayashi 2020 (arXiv 2004.10102) section 2, which is about the Transformer.
+
+        Args:
+            encoder_hidden_states: (batch, source_len, source_width)
+
+        Returns:
+            One tensor, (batch, 1, source_len), in a tuple; None without attention.
+        """
+        if self.config.attention_type == "none":
+            return None
+        return (self.network.value_norms(encoder_hidden_states),)
 
 
 def check_decoder_arguments(encoder_outputs: object, attention_mask: torch.Tensor | None, cache: object | None) -> None:

@@ -359,6 +359,17 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
             cross_attentions=all_cross_weights if output_attentions else None,
         )
 
+    def value_norms(self, encoder_hidden_states: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Measure what each source token adds to the output of each cross-attention head; see `MultiHeadAttention`.
+
+        Args:
+            encoder_hidden_states: (batch, source_len, hidden_size)
+
+        Returns:
+            For each layer, (batch, heads, source_len)
+        """
+        return tuple(layer.cross_attention.value_norms(encoder_hidden_states) for layer in self.layers)
+
 
 def check_length(config: AttnTransformerConfig, length: int) -> None:
     """Raise ValueError if a sequence is longer than the learned positions reach."""

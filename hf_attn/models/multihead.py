@@ -129,3 +129,19 @@ class MultiHeadAttention(nn.Module):
     def keys_and_values(self, data: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Project the data, (batch, key_len, data_size), to keys and values, each (batch, heads, key_len, head_dim)."""
         return self.split_heads(self.key_projection(data)), self.split_heads(self.value_projection(data))
+
+    def value_norms(self, data: torch.Tensor) -> torch.Tensor:
+        """Measure what each key adds to the output where all the weight is on it: || (data W_i^V + bias) W_i^O ||.
+
+        Paper: Kobayashi 2020 (arXiv 2004.10102) section 2.
+
+        Args:
+            data: What is attended to, (batch, key_len, data_size)
+
+        Returns:
+            (batch, heads, key_len)
+        """
+        value = self.split_heads(self.value_projection(data))  # (batch, heads, key_len, head_dim)
+        output = self.output_projection.weight.unflatten(1, (self.num_heads, self.head_dim))
+        added = torch.einsum("bhkd,ohd->bhko", value, output)  # (batch, heads, key_len, hidden_size)
+        return added.norm(dim=-1)

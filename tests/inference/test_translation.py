@@ -70,10 +70,10 @@ def test_layers_and_heads_are_chosen_and_named():
     assert torch.equal(translation.alignment(layer=0, heads=1, words=False).weights, weights[0, 1])
     chosen = translation.alignment(layer=1, heads=[0, 2], words=False)
     assert torch.allclose(chosen.weights, (weights[1, 0] + weights[1, 2]) / 2)
-    assert chosen.description == "cross-attention, layer 2 of 2, mean of heads 1, 3 of 3"
+    assert chosen.description == "cross-attention weights, layer 2 of 2, mean of heads 1, 3 of 3"
     assert chosen.source_words == translation.source_tokens
-    assert translation.alignment().description == "cross-attention, layer 2 of 2, mean of 3 heads"
-    assert example(3, 1).alignment().description == "cross-attention, layer 3 of 3, head 1 of 1"
+    assert translation.alignment().description == "cross-attention weights, layer 2 of 2, mean of 3 heads"
+    assert example(3, 1).alignment().description == "cross-attention weights, layer 3 of 3, head 1 of 1"
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_weights_labels_and_caption(make_translation, source, target):
             assert label == word or (len(word) > 24 and len(label) == 24 and word.startswith(label[:-1]))
     assert bar.get_ylabel() == "attention weight"
     (caption,) = figure.texts
-    assert caption.get_text().replace("\n", " ") == "cross-attention, layer 1 of 2, mean of heads 1, 3 of 3"
+    assert caption.get_text().replace("\n", " ") == "cross-attention weights, layer 1 of 2, mean of heads 1, 3 of 3"
     figure.draw_without_rendering()
 
 
