@@ -22,6 +22,7 @@ Read `hf_attn/data/pieces.py` for the grouping and `translator.py` for where tra
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 
@@ -51,6 +52,25 @@ class Words:
     target_words: list[str]
     source_pieces: list[list[int]]
     target_pieces: list[list[int]]
+
+    def merge(self, weights: torch.Tensor) -> torch.Tensor:
+        """Turn weights of pieces into weights of words, by the equation at the top of this file.
+
+        Args:
+            weights: (target pieces, source pieces)
+
+        Returns:
+            (target words, source words)
+        """
+        average_targets, add_sources = self._matrices
+        return average_targets @ weights @ add_sources
+
+    @cached_property
+    def _matrices(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The matrices T and S."""
+        of_target, of_source = _membership(self.target_pieces), _membership(self.source_pieces)
+        # a source piece that covers several words is divided among them
+        return (of_target / of_target.sum(dim=0)).T, of_source / of_source.sum(dim=1, keepdim=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +201,7 @@ class Translation:
         if not words:
             return Alignment(weights, self.target_tokens, self.source_tokens, description)
         view = self.words()
-        return Alignment(_merge(weights, view), view.target_words, view.source_words, description)
+        return Alignment(view.merge(weights), view.target_words, view.source_words, description)
 
     def to_dict(self) -> dict:
         """Give everything but the attention weights and spans as plain values that `json` can write."""
@@ -217,16 +237,13 @@ def _read(method: str, weights: torch.Tensor, norms: torch.Tensor | None) -> tor
     return weights
 
 
-def _merge(weights: torch.Tensor, view: Words) -> torch.Tensor:
-    """Turn weights of pieces into weights of words, by the equation at the top of this file."""
-    average_targets = torch.zeros(len(view.target_words), weights.shape[0])
-    for word, pieces in enumerate(view.target_pieces):
-        average_targets[word, pieces] = 1 / len(pieces)
-    add_sources = torch.zeros(weights.shape[1], len(view.source_words))
-    for word, pieces in enumerate(view.source_pieces):
-        add_sources[pieces, word] = 1.0
-    add_sources /= add_sources.sum(dim=1, keepdim=True)  # a piece that covers several words is divided among them
-    return average_targets @ weights @ add_sources
+def _membership(pieces_of_word: list[list[int]]) -> torch.Tensor:
+    """Tell which piece belongs to which word: (pieces, words), 1 where it does. Every piece belongs to some word."""
+    rows = [[0.0] * len(pieces_of_word) for _ in range(max(map(max, pieces_of_word)) + 1)]
+    for word, pieces in enumerate(pieces_of_word):
+        for piece in pieces:
+            rows[piece][word] = 1.0
+    return torch.tensor(rows)
 
 
 def _checked_index(name: str, index: int, count: int) -> int:

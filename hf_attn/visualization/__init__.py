@@ -3,15 +3,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .alignment_html import AlignmentHtml, alignment_html
+from .alignment_html import alignment_html
 from .extract import GeneratedAttentions, attentions_from_generate, to_bertviz
+from .page import HtmlPage
 
 if TYPE_CHECKING:
     from .heatmap import alignment_heatmap, attention_grid
 
 __all__ = [
-    "AlignmentHtml",
     "GeneratedAttentions",
+    "HtmlPage",
     "alignment_heatmap",
     "alignment_html",
     "attention_grid",

@@ -1,30 +1,19 @@
 """The style sheet and the script of the interactive alignment page; `alignment_html.py` writes the page around them.
 
 The script reads the weights from the element `data` and the words from the page itself, so no user text is ever part of
-a script.
+a script. The heatmap is drawn as SVG in colours of its own, so that it can be saved as it is; the style sheet recolours
+it on the page.
 """
 
 STYLE = """
-:root {
-  color-scheme: light dark;
-  --paper: #ffffff; --ink: #1c1c1e; --faint: #5f6368; --edge: #c9ccd1; --line: #b45309; --focus: #1a56db;
-  --glow: 255 179 0;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --paper: #16181c; --ink: #f1f1f3; --faint: #a9adb5; --edge: #4a4e57; --line: #fbbf24; --focus: #8ab4f8;
-    --glow: 158 90 0;
-  }
-}
-* { box-sizing: border-box; }
-body {
-  margin: 0; padding: 12px; background: var(--paper); color: var(--ink);
-  font: 16px/1.4 system-ui, "Noto Sans", "Noto Sans CJK KR", "Apple SD Gothic Neo", "Malgun Gothic", "NanumGothic",
-    sans-serif;
-}
-.controls { display: flex; flex-wrap: wrap; gap: 8px 20px; margin: 0 0 10px; }
-select { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--edge); border-radius: 6px;
-  padding: 3px 6px; max-width: 100%; }
+.controls { display: flex; flex-wrap: wrap; align-items: center; gap: 8px 20px; margin: 0 0 10px; }
+.controls label { display: flex; flex-wrap: wrap; align-items: center; gap: 0 6px; min-width: 0; }
+select, .controls button { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--edge);
+  border-radius: 6px; padding: 3px 8px; max-width: 100%; }
+.controls button { cursor: pointer; }
+.saves { gap: 8px; margin: 12px 0 0; font-size: 14px; color: var(--faint); }
+.saves button { color: var(--ink); }
+.views { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 12px 28px; }
 .side { margin: 0 0 2px; font-size: 13px; color: var(--faint); }
 .stage { position: relative; }
 .links { position: absolute; inset: 0; width: 100%; height: 100%; overflow: hidden; pointer-events: none; }
@@ -33,18 +22,22 @@ select { font: inherit; color: inherit; background: var(--paper); border: 1px so
 #source { margin-bottom: 88px; }
 .word {
   font: inherit; color: inherit; text-align: center; padding: 3px 7px 1px; min-width: 44px; max-width: 100%;
-  background: linear-gradient(rgb(var(--glow) / var(--weight, 0)) 0 0), var(--paper);
+  background: color-mix(in srgb, var(--glow) calc(100% * var(--weight, 0)), var(--paper));
   border: 1px solid var(--edge); border-radius: 7px; cursor: pointer;
 }
 .word .text { display: block; white-space: pre-wrap; overflow-wrap: anywhere; }
 .word .number { display: block; min-height: 17px; font-size: 12px; font-variant-numeric: tabular-nums; }
 .word.active { border-color: var(--focus); box-shadow: 0 0 0 1px var(--focus); }
-.word:focus-visible, select:focus-visible, summary:focus-visible, .scroll:focus-visible {
+.word:focus-visible, select:focus-visible, .controls button:focus-visible {
   outline: 3px solid var(--focus); outline-offset: 1px; }
+.heat svg { display: block; max-width: 100%; height: auto; }
+.heat text { fill: var(--ink); }
+.heat .cell { fill: var(--line); stroke: var(--edge); }
+.heat .paper { fill: none; }
+.heat .marker { fill: none; stroke: var(--focus); stroke-width: 2; }
 .status { min-height: 2.8em; margin: 12px 0 4px; overflow-wrap: anywhere; }
 .caption { margin: 0 0 8px; font-size: 13px; color: var(--faint); }
-summary { cursor: pointer; }
-.scroll { overflow-x: auto; margin-top: 8px; }
+details .scroll { margin-top: 8px; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 caption { text-align: start; color: var(--faint); padding-bottom: 4px; }
 th, td { border: 1px solid var(--edge); padding: 2px 6px; text-align: end; white-space: pre; }
@@ -63,8 +56,14 @@ SCRIPT = """
     texts[side] = words[side].map((word) => word.querySelector(".text").textContent);
   }
   const stage = find("stage"), links = find("links"), hint = find("status").textContent;
-  const path = document.createElementNS(links.namespaceURI, "path");
-  let weights, active = null;
+  let weights, caption, active = null;
+
+  function svg(name, attributes, text = "") {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.textContent = text;
+    return element;
+  }
 
   const weight = (side, index, partner) => side === "target" ? weights[index][partner] : weights[partner][index];
   const partners = (side, index) => texts[other[side]]
@@ -84,12 +83,52 @@ SCRIPT = """
       if (active ? !chosen || value < 0.005 : value < 0.2) return;
       const x1 = from.left + from.width / 2 - frame.left, y1 = from.bottom - frame.top;
       const x2 = to.left + to.width / 2 - frame.left, y2 = to.top - frame.top, middle = (y1 + y2) / 2;
-      const curve = path.cloneNode();
-      curve.setAttribute("d", `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`);
-      curve.setAttribute("opacity", (0.15 + 0.85 * value).toFixed(3));
-      curves.push(curve);
+      const d = `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`;
+      curves.push(svg("path", {d, opacity: (0.15 + 0.85 * value).toFixed(3)}));
     }));
     links.replaceChildren(...curves);
+  }
+
+  // The heatmap: rows are target words, columns source words, leaning so that they stand close.
+  const font = {"font-family": "system-ui, sans-serif", "font-size": 13}, size = 26, lean = Math.sin(Math.PI / 4);
+  const pen = document.createElement("canvas").getContext("2d");
+  const measure = (text) => { pen.font = "13px system-ui, sans-serif"; return pen.measureText(text).width; };
+  const heat = find("heatmap"), cells = [], marker = svg("rect", {class: "marker", fill: "none"});
+
+  function drawHeatmap() {
+    const labels = {};
+    for (const side of ["source", "target"]) labels[side] = texts[side].map((text) =>
+      [...text].length > 16 ? [...text].slice(0, 15).join("") + "…" : text);
+    const rows = labels.target.length, columns = labels.source.length;
+    const left = Math.max(...labels.target.map(measure)) + 8;
+    const rise = Math.max(...labels.source.map(measure)) * lean;
+    const top = rise + 14, width = left + columns * size + Math.max(2, rise - size / 2 + 8);
+    heat.layout = {left, top, width, height: top + rows * size + 2};
+    heat.setAttribute("viewBox", `0 0 ${width} ${heat.layout.height}`);
+    heat.setAttribute("width", width);
+    heat.style.minWidth = Math.min(width, Math.max(280, 0.7 * width)) + "px";
+    for (const [key, value] of Object.entries(font)) heat.setAttribute(key, value);
+    heat.append(svg("rect", {class: "paper", width, height: heat.layout.height, fill: "#ffffff"}));
+    labels.source.forEach((text, source) => heat.append(svg("text",
+      {fill: "#1c1c1e", transform: `translate(${left + (source + 0.6) * size} ${top - 6}) rotate(-45)`}, text)));
+    labels.target.forEach((text, target) => {
+      heat.append(svg("text", {fill: "#1c1c1e", x: left - 6, y: top + (target + 0.5) * size + 4.5,
+        "text-anchor": "end"}, text));
+      cells.push(labels.source.map((_, source) => svg("rect", {class: "cell", fill: "#b45309", stroke: "#c9ccd1",
+        x: left + source * size, y: top + target * size, width: size, height: size})));
+      heat.append(...cells[target]);
+    });
+    heat.append(marker);
+  }
+
+  function mark() {
+    const {left, top} = heat.layout, across = texts.source.length * size, down = texts.target.length * size;
+    marker.style.display = active ? "" : "none";
+    if (!active) return;
+    const target = active.side === "target", offset = active.index * size;
+    const box = target ? {x: left, y: top + offset, width: across, height: size}
+      : {x: left + offset, y: top, width: size, height: down};
+    for (const [key, value] of Object.entries(box)) marker.setAttribute(key, value);
   }
 
   function light(word) {
@@ -105,6 +144,7 @@ SCRIPT = """
         strongest(active.side, active.index)
       : hint;
     drawLinks();
+    mark();
   }
 
   const focused = () => document.activeElement.closest(".word");
@@ -131,14 +171,18 @@ SCRIPT = """
   }
 
   function select() {
-    const layer = find("layer") ? find("layer").value : 0, heads = find("heads") ? find("heads").value : 0;
-    weights = data.weights[layer][heads];
-    for (const each of document.querySelectorAll(".describes")) each.textContent = data.captions[layer][heads];
+    const chosen = (id) => find(id) ? find(id).value : 0;
+    const view = [chosen("method"), chosen("layer"), chosen("heads")];
+    weights = view.reduce((part, index) => part[index], data.weights).map((row) => row.map((value) => value / 1e4));
+    caption = view.reduce((part, index) => part[index], data.captions);
+    for (const each of document.querySelectorAll(".describes")) each.textContent = caption;
     document.querySelectorAll("#table tbody tr").forEach((row, target) => {
       const best = Math.max(...weights[target]);
       row.querySelectorAll("td").forEach((cell, source) => {
-        cell.textContent = weights[target][source].toFixed(2);
-        cell.classList.toggle("strongest", weights[target][source] === best);
+        const value = weights[target][source];
+        cell.textContent = value.toFixed(2);
+        cell.classList.toggle("strongest", value === best);
+        cells[target][source].setAttribute("fill-opacity", value);
       });
     });
     for (const side of ["source", "target"]) words[side].forEach((word, index) =>
@@ -146,6 +190,48 @@ SCRIPT = """
     light(focused());
   }
 
+  function save(content, type, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], {type}));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  function picture() {  // the heatmap with its caption below
+    const {width, height} = heat.layout, wide = Math.max(width, measure(caption) + 16), copy = heat.cloneNode(true);
+    copy.querySelector(".marker").remove();
+    copy.removeAttribute("style");
+    copy.setAttribute("viewBox", `0 0 ${wide} ${height + 28}`);
+    copy.setAttribute("width", wide);
+    copy.setAttribute("height", height + 28);
+    copy.querySelector(".paper").setAttribute("width", wide);
+    copy.querySelector(".paper").setAttribute("height", height + 28);
+    copy.append(svg("text", {fill: "#5f6368", x: 8, y: height + 19}, caption));
+    return {text: new XMLSerializer().serializeToString(copy), wide, high: height + 28};
+  }
+
+  const saves = {
+    png: () => {
+      const {text, wide, high} = picture(), image = new Image(), canvas = document.createElement("canvas");
+      image.onload = () => {
+        [canvas.width, canvas.height] = [2 * wide, 2 * high];
+        canvas.getContext("2d").drawImage(image, 0, 0, 2 * wide, 2 * high);
+        canvas.toBlob((blob) => save(blob, "image/png", "alignment.png"));
+      };
+      image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+    },
+    svg: () => save(picture().text, "image/svg+xml", "alignment.svg"),
+    html: () => save("<!DOCTYPE html>\\n" + page.outerHTML, "text/html", "alignment.html"),
+    json: () => {
+      const content = {description: caption, source_words: texts.source, target_words: texts.target, weights};
+      save(JSON.stringify(content), "application/json", "alignment.json");
+    },
+  };
+
+  const page = document.documentElement.cloneNode(true);  // as it was before anybody touched it
+  page.removeAttribute("style");
+  drawHeatmap();
   for (const side of ["source", "target"]) {
     const row = find(side);
     row.addEventListener("mouseover", (event) => {
@@ -161,12 +247,14 @@ SCRIPT = """
     });
     row.addEventListener("keydown", onKey);
   }
+  heat.addEventListener("mousemove", (event) => {  // a cell is in the row of its target word
+    const target = cells.findIndex((row) => row.includes(event.target));
+    if (target >= 0 && !(active && active.side === "target" && active.index === target)) light(words.target[target]);
+  });
+  heat.addEventListener("mouseleave", () => light(focused()));
   for (const choice of document.querySelectorAll("select")) choice.addEventListener("change", select);
+  for (const [kind, run] of Object.entries(saves)) find("save-" + kind).addEventListener("click", run);
   new ResizeObserver(drawLinks).observe(stage);
-  new ResizeObserver(() => {
-    // In a notebook the page is in a frame of its own: as high as the page, so that it needs no second scroll bar.
-    if (window.frameElement) window.frameElement.style.height = document.body.offsetHeight + "px";
-  }).observe(document.body);
   select();
 })();
 """

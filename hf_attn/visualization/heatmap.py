@@ -38,24 +38,30 @@ class AttentionFigure(Figure):
 
 
 def alignment_heatmap(
-    translation: "Translation", *, layer: int | None = None, heads: int | list[int] | None = None, words: bool = True
+    translation: "Translation",
+    *,
+    layer: int | None = None,
+    heads: int | list[int] | None = None,
+    words: bool = True,
+    method: str | None = None,
 ) -> Figure:
     """Draw the cross-attention between the words of a translation.
 
     Args:
         translation: a translation of one line, made with attention weights.
-        layer: decoder layer, counted from 0; None is the last.
-        heads: one head or several to average, counted from 0; None averages all.
+        layer: decoder layer, counted from 0; None is the one that the model recommends, or else the last.
+        heads: one head or several to average, counted from 0; None takes those that the model recommends, or else all.
         words: draw words; False draws the pieces of the tokenizer.
+        method: as in `Translation.alignment`; None is the one that the model recommends.
 
     Returns:
         The figure; `figure.savefig("alignment.png")` writes it.
 
     Raises:
-        ValueError: if the translation has several lines, no cross-attention, or no such layer or head.
+        ValueError: if the translation has several lines, no cross-attention, or no such layer, head or method.
     """
     require_weights(translation, "cross")
-    alignment = translation.alignment(layer=layer, heads=heads, words=words)
+    alignment = translation.alignment(layer=layer, heads=heads, words=words, method=method)
     rows, columns = alignment.weights.shape
     labels, families = drawable([_shorten(word) for word in [*alignment.target_words, *alignment.source_words]])
     target_labels, source_labels = labels[:rows], labels[rows:]

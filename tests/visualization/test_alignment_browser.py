@@ -1,10 +1,15 @@
 """The page in a real browser: pointing, keyboard, menus, narrow and dark screens, two pages in one notebook."""
 
+import io
+import json
 import re
 import shutil
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import torch
+from PIL import Image
 
 from hf_attn.visualization import alignment_html
 
@@ -68,7 +73,7 @@ def open_page(browser, tmp_path):
 READ = """words => words.map(word => ({
   weight: Number(word.style.getPropertyValue("--weight")),
   number: word.querySelector(".number").textContent,
-  background: getComputedStyle(word).backgroundImage,
+  background: getComputedStyle(word).backgroundColor,
   active: word.classList.contains("active"),
   focused: document.activeElement === word,
 }))"""
@@ -98,8 +103,9 @@ def test_pointing_at_a_word_lights_its_partners(make_translation, open_page):
     close(shown_weights(page, "source"), weights[1])
     for partner, weight in zip(partners, weights[1].tolist(), strict=True):
         assert partner["number"] == (f"{weight:.2f}" if weight >= 0.005 else "")
-        colour = re.findall(r"[\d.]+", re.search(r"rgba?\((.*?)\)", partner["background"])[1])
-        assert float([*colour, 1][3]) == pytest.approx(weight, abs=0.01)
+        # a mixture of white paper and the glow, which has no blue
+        channels = [float(channel) for channel in re.findall(r"[\d.]+", partner["background"].removeprefix("color"))]
+        assert channels[:3] == pytest.approx([1, 1 - weight * (1 - 179 / 255), 1 - weight], abs=0.01)
     assert [word["active"] for word in state(page, "target")] == [False, True, False, False, False]
     assert page.locator("#links path").count() == int((weights[1] >= 0.005).sum())
     best = translation.alignment().source_words[int(weights[1].argmax())]
@@ -136,6 +142,7 @@ def test_keyboard_alone(make_translation, open_page):
     def focused(side):
         return [number for number, word in enumerate(state(page, side)) if word["focused"]]
 
+    page.keyboard.press("Tab")  # the menu of methods
     page.keyboard.press("Tab")
     assert focused("source") == [0]
     close(shown_weights(page, "target"), weights[:, 0])
@@ -152,12 +159,13 @@ def test_keyboard_alone(make_translation, open_page):
     page.keyboard.press("Tab")
     assert focused("target") == [strongest]
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    assert page.evaluate("document.activeElement.ariaLabel") == "Heatmap"
     assert not shown_weights(page, "source").any()
 
 
 def test_arrow_keys_follow_the_writing(make_translation, open_page):
     page = open_page(alignment_html(make_translation("هذا كتاب جديد", "a new book", layers=1, heads=1)).document)
+    page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     before = page.locator("#source .word:focus").bounding_box()
     page.keyboard.press("ArrowLeft")
@@ -167,9 +175,10 @@ def test_arrow_keys_follow_the_writing(make_translation, open_page):
 def test_menus_change_everything(make_translation, open_page):
     translation = make_translation("the cat", "il gatto", layers=3, heads=2)
     page = open_page(alignment_html(translation).document)
+    page.get_by_label("Method").select_option("weights one step later")
     page.get_by_label("Layer").select_option("2")
     page.get_by_label("Heads").select_option("head 1 of 2")
-    expected = translation.alignment(layer=1, heads=0)
+    expected = translation.alignment(layer=1, heads=0, method="shifted")
     for caption in page.locator(".describes").all():
         assert caption.text_content() == expected.description
     cells = page.locator("#table td").all_text_contents()
@@ -182,6 +191,110 @@ def test_menus_change_everything(make_translation, open_page):
     page.locator("#heads").focus()
     page.get_by_label("Layer").select_option("3")
     assert page.locator("#table td").first.text_content() != cells[0]
+
+
+def heatmap(page):
+    """Weights and marked cells of the heatmap as it is drawn: a list of rows."""
+    read = "all => all.map(cell => ['x', 'y', 'fill-opacity'].map(name => Number(cell.getAttribute(name))))"
+    cells = page.locator("#heatmap .cell").evaluate_all(read)
+    rows = sorted({y for _, y, _ in cells})
+    return torch.tensor([[weight for x, y, weight in sorted(cells) if y == row] for row in rows])
+
+
+def test_the_heatmap_beside_the_words(make_translation, open_page):
+    translation = make_translation("the cat sleeps now.", "il gatto dorme.")
+    page = open_page(alignment_html(translation).document, width=1200)
+    close(heatmap(page), translation.alignment().weights)
+    words = translation.words()
+    shown = page.locator("#heatmap text").all_text_contents()
+    assert shown == [*words.source_words, *words.target_words]
+    stage, heat = page.locator("#stage").bounding_box(), page.locator("#heatmap").bounding_box()
+    assert heat["x"] >= stage["x"] + stage["width"], "the heatmap stands beside the words"
+    page.get_by_label("Heads").select_option("head 2 of 3")
+    close(heatmap(page), translation.alignment(heads=1).weights)
+
+    marker = page.locator("#heatmap .marker")
+    assert not marker.is_visible()
+    page.locator("#heatmap .cell").nth(6 * 2 + 1).hover()  # target word 2, source word 1
+    assert [word["active"] for word in state(page, "target")] == [False, False, True, False, False]
+    close(shown_weights(page, "source"), translation.alignment(heads=1).weights[2])
+    row = page.locator("#heatmap .cell").nth(6 * 2).bounding_box()
+    assert marker.bounding_box()["y"] == pytest.approx(row["y"], abs=2)
+    page.locator("#source .word").nth(3).focus()
+    column = page.locator("#heatmap .cell").nth(3).bounding_box()
+    assert marker.bounding_box()["x"] == pytest.approx(column["x"], abs=2)
+    page.locator("#source .word").nth(3).blur()
+    assert not marker.is_visible()
+
+
+def saved(page, kind):
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=kind, exact=True).click()
+    assert waiting.value.suggested_filename == f"alignment.{kind.lower()}"
+    return Path(waiting.value.path()).read_bytes()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_saving_what_is_shown(make_translation, open_page, dark):
+    translation = make_translation("학생이 <b> 책을", "the student $x$ reads & a book")
+    page = open_page(alignment_html(translation).document, dark=dark)
+    page.get_by_label("Layer").select_option("1")
+    page.get_by_label("Heads").select_option("head 3 of 3")
+    page.locator("#target .word").nth(1).click()  # what is lit does not come along
+    expected = translation.alignment(layer=0, heads=2)
+
+    content = json.loads(saved(page, "JSON"))
+    assert content["source_words"] == expected.source_words and content["target_words"] == expected.target_words
+    assert content["description"] == expected.description
+    close(torch.tensor(content["weights"]), expected.weights)
+
+    drawing = ElementTree.fromstring(saved(page, "SVG"))
+    name = "{http://www.w3.org/2000/svg}"
+    texts = [element.text for element in drawing.iter(f"{name}text")]
+    assert texts == [*expected.source_words, *expected.target_words, expected.description]
+    cells = [float(cell.get("fill-opacity")) for cell in drawing.iter(f"{name}rect") if cell.get("class") == "cell"]
+    close(torch.tensor(cells).view_as(expected.weights), expected.weights)
+
+    picture = Image.open(io.BytesIO(saved(page, "PNG")))
+    width, height = (float(drawing.get(side)) for side in ("width", "height"))
+    assert picture.size == (int(2 * width), int(2 * height))
+    assert picture.getpixel((2, 2))[:3] == (255, 255, 255), "white paper, whatever the screen"
+    rows, columns = expected.weights.shape
+    corner = next(cell for cell in drawing.iter(f"{name}rect") if cell.get("class") == "cell")
+    for row in range(rows):
+        for column in range(columns):
+            x, y = float(corner.get("x")) + 26 * (column + 0.5), float(corner.get("y")) + 26 * (row + 0.5)
+            blue = 255 - float(expected.weights[row, column]) * (255 - 9)  # fill #b45309 on white
+            assert picture.getpixel((int(2 * x), int(2 * y)))[2] == pytest.approx(blue, abs=2)
+
+    again = open_page(saved(page, "HTML").decode("utf-8"))
+    assert [word["active"] for word in state(again, "target")] == [False] * len(expected.target_words)
+    again.locator("#target .word").nth(1).hover()
+    close(shown_weights(again, "source"), translation.alignment().weights[1])
+    close(heatmap(again), translation.alignment().weights)
+
+
+@pytest.mark.parametrize(("inside", "outside"), [("dark", "light"), ("light", "dark")])
+def test_a_page_in_a_frame_is_as_dark_as_what_surrounds_it(make_translation, open_page, inside, outside):
+    """Gradio and Jupyter choose light or dark by themselves, whatever the system prefers."""
+    frame = alignment_html(make_translation("the cat", "il gatto"))._repr_html_()
+    document = f'<!DOCTYPE html><body style="color-scheme: {inside}">{frame}</body>'
+    page = open_page(document, dark=outside == "dark").frames[1]
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", paper)[:3])) > 384) == (inside == "light")
+
+
+def test_a_script_from_elsewhere_does_not_run(make_translation, browser, tmp_path):
+    """Were a text ever written without being escaped, the browser itself would refuse it."""
+    attack = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 1'><svg onload='window.hurt = 1'></svg>"
+    document = alignment_html(make_translation("the cat", "il gatto")).document.replace("<main>", f"<main>{attack}")
+    (tmp_path / "page.html").write_text(document, encoding="utf-8")
+    page = browser.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator("#target .word").nth(0).hover()
+    assert shown_weights(page, "source").any(), "its own script runs"
+    assert page.evaluate("window.hurt") is None
+    page.close()
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -208,6 +321,7 @@ def test_markup_in_a_sentence_stays_text(make_translation, open_page):
     assert page.locator("#source .text").all_text_contents() == translation.source_tokens
     assert page.locator("img, b, iframe").count() == 0
     assert page.locator("script").count() == 2
+    assert page.locator("#heatmap *").evaluate_all("all => all.map(each => each.tagName)").count("b") == 0
 
 
 def test_two_pages_in_one_notebook(make_translation, open_page):

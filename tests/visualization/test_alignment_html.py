@@ -1,5 +1,7 @@
 """The page holds the words as they are, the weights as they are, and nothing from outside."""
 
+import base64
+import hashlib
 import html
 import json
 import re
@@ -74,35 +76,52 @@ def translation_of(source_tokens, target_tokens, layers=1, heads=1):
     return Translation("", "", source_tokens, target_tokens, [], 0.0, cross_attentions=weights)
 
 
-def test_all_weights_are_in_the_page(make_translation):
+@pytest.mark.parametrize("norms", [False, True])
+def test_all_weights_are_in_the_page(make_translation, norms):
     translation = make_translation("the cat sleeps.", "il gatto dorme.", layers=2, heads=3)
-    data = Page(alignment_html(translation).document).data()
-    assert len(data["weights"]) == 2
-    for layer in range(2):
-        for choice, heads in enumerate([None, 0, 1, 2]):
-            expected = translation.alignment(layer=layer, heads=heads)
-            torch.testing.assert_close(
-                torch.tensor(data["weights"][layer][choice]), expected.weights, atol=0.5e-4 + 1e-7, rtol=0
-            )
-            assert data["captions"][layer][choice] == expected.description
-        assert len(data["weights"][layer]) == 4
-    numbers = re.findall(r"\d+\.\d+", json.dumps(data["weights"]))
-    assert max(len(number.split(".")[1]) for number in numbers) == 4
+    methods = ["weights", "shifted"]
+    if norms:
+        translation.value_norms = torch.rand(2, 3, 5, generator=torch.Generator().manual_seed(0)) + 0.1
+        methods = ["weights", "value_norm", "shifted", "shifted_value_norm"]
+    page = Page(alignment_html(translation).document)
+    data = page.data()
+    assert len(data["weights"]) == len(methods)
+    for number, method in enumerate(methods):
+        assert len(data["weights"][number]) == 2
+        for layer in range(2):
+            for choice, heads in enumerate([None, 0, 1, 2]):
+                expected = translation.alignment(layer=layer, heads=heads, method=method)
+                shown = torch.tensor(data["weights"][number][layer][choice]) / 10000
+                torch.testing.assert_close(shown, expected.weights, atol=0.5e-4 + 1e-7, rtol=0)
+                assert data["captions"][number][layer][choice] == expected.description
+            assert len(data["weights"][number][layer]) == 4
+    menus = {attributes["id"] for attributes, _ in page.find("select")}
+    assert menus == {"method", "layer", "heads"}
+    assert len(page.find("option")) == len(methods) + 2 + 4
 
 
 @pytest.mark.parametrize(
-    ("options", "layer", "heads"),
+    ("recommended", "options", "layer", "heads"),
     [
-        ({}, "2", "mean of 3 heads"),
-        ({"layer": 0, "heads": 2}, "1", "head 3 of 3"),
-        ({"heads": [0, 2]}, "2", "mean of heads 1, 3 of 3"),
+        ({}, {}, "2", "mean of 3 heads"),
+        ({}, {"layer": 0, "heads": 2}, "1", "head 3 of 3"),
+        ({}, {"heads": [0, 2]}, "2", "mean of heads 1, 3 of 3"),
+        ({}, {"heads": [2, 0, 1]}, "2", "mean of heads 3, 1, 2 of 3"),
+        ({"alignment_layer": 0, "alignment_heads": [1]}, {}, "1", "head 2 of 3"),
+        ({"alignment_layer": 0, "alignment_heads": [1, 2]}, {}, "1", "mean of heads 2, 3 of 3"),
+        ({"alignment_layer": 0, "alignment_heads": [1, 2]}, {"layer": 1}, "2", "mean of 3 heads"),
+        ({"alignment_layer": 0, "alignment_heads": [1, 2]}, {"heads": 0}, "1", "head 1 of 3"),
     ],
 )
-def test_what_is_shown_first(make_translation, options, layer, heads):
+@pytest.mark.parametrize("method", ["weights", "shifted"])
+def test_what_is_shown_first(make_translation, recommended, options, layer, heads, method):
     translation = make_translation("the cat sleeps", "il gatto dorme", layers=2, heads=3)
+    for name, value in {**recommended, "alignment_method": method}.items():
+        setattr(translation, name, value)
     expected = translation.alignment(**options)
     page = Page(alignment_html(translation, **options).document)
-    assert [text for attributes, text in page.find("option") if "selected" in attributes] == [layer, heads]
+    called = {"weights": "weights", "shifted": "weights one step later"}[method]
+    assert [text for attributes, text in page.find("option") if "selected" in attributes] == [called, layer, heads]
     assert page.find("p", **{"class": "caption describes"})[0][1] == expected.description
     cells = [float(text) for _, text in page.find("td")]
     torch.testing.assert_close(torch.tensor(cells), expected.weights.flatten(), atol=0.0051, rtol=0)
@@ -114,8 +133,8 @@ def test_what_is_shown_first(make_translation, options, layer, heads):
 
 def test_a_single_head_needs_no_menu(make_translation):
     page = Page(alignment_html(make_translation("a b", "c", layers=1, heads=1), heads=0).document)
-    assert page.find("select") == []
-    assert page.data()["captions"] == [["cross-attention, layer 1 of 1, head 1 of 1"]]
+    assert [attributes["id"] for attributes, _ in page.find("select")] == ["method"]
+    assert page.data()["captions"][0] == [["cross-attention weights, layer 1 of 1, head 1 of 1"]]
 
 
 def test_words_or_pieces(make_translation):
@@ -164,8 +183,22 @@ def test_saved_file_is_the_document(make_translation, tmp_path):
 
 def test_nothing_comes_from_outside(make_translation):
     document = alignment_html(make_translation("the cat", "il gatto")).document
+    for allowed in ("http-equiv", "http://www.w3.org/2000/svg"):  # a header, and the name of SVG
+        document = document.replace(allowed, "")
+    document = re.sub(r"(?m)(^| +)// .*$", "", document)  # comments of the script
     for outside in ("http", "//", "@import", "url(", "src=", "href="):
-        assert outside not in document.replace("    // In a notebook", "")
+        assert outside not in document
+
+
+def test_only_its_own_script_may_run(make_translation):
+    """The header names the hash of the one script of the page; data blocks do not run."""
+    page = Page(alignment_html(make_translation("the cat", "il gatto")).document)
+    ((policy, _),) = page.find("meta", **{"http-equiv": "Content-Security-Policy"})
+    scripts = [text for attributes, text in page.find("script") if "type" not in attributes]
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    rules = dict(rule.split(" ", 1) for rule in policy["content"].split("; "))
+    assert rules["default-src"] == "'none'" and len(digests) == 1
+    assert rules["script-src"] == f"'sha256-{digests[0]}'"
 
 
 def test_direction_is_that_of_the_text(make_translation):

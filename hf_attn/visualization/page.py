@@ -1,0 +1,123 @@
+"""A self-contained HTML page: shown by a notebook or the Space in a frame of its own, or saved to a file.
+
+Text that comes from a sentence is escaped wherever it is written. Were any ever missed, the page's own
+Content-Security-Policy lets no script run but the page's, and lets nothing be fetched.
+"""
+
+import base64
+import hashlib
+import html
+import os
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+STYLE = """
+:root {
+  color-scheme: light dark;
+  --paper: light-dark(#ffffff, #16181c); --ink: light-dark(#1c1c1e, #f1f1f3); --faint: light-dark(#5f6368, #a9adb5);
+  --edge: light-dark(#c9ccd1, #4a4e57); --line: light-dark(#b45309, #fbbf24); --focus: light-dark(#1a56db, #8ab4f8);
+  --glow: light-dark(#ffb300, #9e5a00);
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0; padding: 12px; background: var(--paper); color: var(--ink);
+  font: 16px/1.4 system-ui, "Noto Sans", "Noto Sans CJK KR", "Apple SD Gothic Neo", "Malgun Gothic", "NanumGothic",
+    sans-serif;
+}
+summary { cursor: pointer; }
+summary:focus-visible, .scroll:focus-visible { outline: 3px solid var(--focus); outline-offset: 1px; }
+.scroll { overflow-x: auto; }
+"""
+
+FRAME_SCRIPT = """
+// In a notebook or the Space the page is in a frame of its own: as high as the page, so that it needs no second scroll
+// bar, and light or dark as what surrounds it.
+if (window.frameElement) {
+  const frame = window.frameElement, scheme = getComputedStyle(frame).colorScheme;
+  if (scheme !== "normal") document.documentElement.style.colorScheme = scheme;
+  new ResizeObserver(() => { frame.style.height = document.body.offsetHeight + "px"; }).observe(document.body);
+}
+"""
+
+
+@dataclass(frozen=True)
+class HtmlPage:
+    """A page: shown by a notebook as the last value of a cell, or saved to a file.
+
+    Attributes:
+        document: the whole page.
+        title: what it shows.
+        height: height in pixels of its frame until the page has measured itself.
+    """
+
+    document: str = field(repr=False)
+    title: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html.escape(self.document)}" title="{html.escape(self.title)}" '
+            f'style="width: 100%; height: {self.height}px; border: 0"></iframe>'
+        )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the page to a file, encoded as UTF-8.
+
+        Args:
+            path: where to write; an existing file is replaced.
+        """
+        Path(path).write_text(self.document, encoding="utf-8", newline="\n")
+
+
+def make_page(title: str, body: str, *, style: str, script: str = "", height: int) -> HtmlPage:
+    """Put a page together.
+
+    Args:
+        title: what it shows.
+        body: HTML in which every text is escaped.
+        style: style sheet, added to the one that all pages share.
+        script: script of the page; it holds no text of a sentence.
+        height: height in pixels of its frame until the page has measured itself.
+
+    Returns:
+        The page.
+    """
+    script = FRAME_SCRIPT + script
+    own = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{own}'"
+    document = PAGE.format(policy=policy, title=escape(title), style=STYLE + style, body=body, script=script)
+    return HtmlPage(document, title, height)
+
+
+def escape(text: str) -> str:
+    """Escape text for HTML; what no HTML or UTF-8 file can hold (controls, lone surrogates) becomes U+FFFD."""
+    return html.escape(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]", "\ufffd", text))
+
+
+def direction(words: list[str]) -> str:
+    """Find the direction in which words follow one another: that of the first letter that has one."""
+    for character in "".join(words):
+        kind = unicodedata.bidirectional(character)
+        if kind in ("L", "R", "AL"):
+            return "ltr" if kind == "L" else "rtl"
+    return "ltr"
