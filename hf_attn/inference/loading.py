@@ -14,6 +14,8 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from .ensemble import Ensemble
+
 Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 
 TARGET_TOKENIZER = "target_tokenizer"  # sub-folder with the tokenizer of a separate target vocabulary
@@ -27,6 +29,8 @@ def load_translator(
     trust_remote_code: bool,
 ) -> Loaded:
     """Give the model, ready to run, with its source and target tokenizers; arguments as for `Translator`."""
+    if isinstance(model, list):
+        return _load_ensemble(model, tokenizer, device, dtype, trust_remote_code)
     precision = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
     if dtype is not None and not isinstance(precision, torch.dtype):
         raise ValueError(f"dtype is {dtype!r}; it must be a torch dtype or its name, e.g. 'float32' or 'bfloat16'")
@@ -39,7 +43,9 @@ def load_translator(
         network, tokenizers = model, tokenizer
         _check_config(network.config, type(network).__name__)
     else:
-        raise ValueError(f"model is {type(model).__name__}; it must be a folder, a Hub id or a loaded model")
+        raise ValueError(
+            f"model is {type(model).__name__}; it must be a folder, a Hub id, a loaded model, or a list of such"
+        )
     if not network.can_generate():
         raise ValueError(f"model is {type(network).__name__}, which has no generating head")
     if device is not None or precision is not None:
@@ -49,6 +55,28 @@ def load_translator(
     # encoding sets padding and truncation on a tokenizer; the user's stays as it is
     source, target = copy.deepcopy(pair)
     return network.eval(), source, target
+
+
+def _load_ensemble(
+    models: list[Any],
+    tokenizer: Any,
+    device: str | torch.device | None,
+    dtype: str | torch.dtype | None,
+    trust_remote_code: bool,
+) -> Loaded:
+    """Open each model of a list, and let them translate as one."""
+    if not models:
+        raise ValueError("model is an empty list; an ensemble needs at least one model")
+    loaded = [load_translator(model, tokenizer, device, dtype, trust_remote_code) for model in models]
+    networks, sources, targets = map(list, zip(*loaded, strict=True))
+    for side, tokenizers in (("source", sources), ("target", targets)):
+        for number, other in enumerate(tokenizers):
+            if other.get_vocab() != tokenizers[0].get_vocab():
+                raise ValueError(
+                    f"model {number + 1} of {len(models)} has another {side} vocabulary than the first; the models of "
+                    "an ensemble must share their tokenizer"
+                )
+    return (networks[0] if len(networks) == 1 else Ensemble(networks).eval()), sources[0], targets[0]
 
 
 def _load(

@@ -7,9 +7,11 @@ and `Translator.score` is the same pass on pieces that the caller chose:
     score = sum of log p(piece_t | pieces before t, source) / length ** length_penalty
 
 where length counts the target pieces, "</s>" included and the start piece not. This is the score by which transformers
-5.24 ranks finished beams (`sequences_scores`). `decoding.py` prepares the call of `generate`.
+5.24 ranks finished beams (`sequences_scores`). `decoding.py` prepares the call of `generate`, and has the other score,
+GNMT's with its coverage penalty. `ensemble.py` makes one model of several.
 """
 
+import dataclasses
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +32,7 @@ from .loading import load_translator, position_limit
 from .translation import Translation
 
 Tokenizers = PreTrainedTokenizerBase | tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
-ModelLike = Any  # a folder, a Hub id, a Translator, or a tuple (model, tokenizer)
+ModelLike = Any  # a folder, a Hub id, a list of them, a Translator, or a tuple (model, tokenizer)
 
 _LINE_BREAK = re.compile(r"(\r\n|\n|\r)")  # U+2028 and the like are characters of a line
 
@@ -55,7 +57,8 @@ class Translator:
     Args:
         model: a folder, a Hub id, or a loaded encoder-decoder model. A folder is read without the network. From a
             folder or the Hub, weights are float32 whatever the checkpoint's dtype, on CUDA where there is a GPU. A
-            loaded model keeps its dtype and device unless told otherwise, and is put into evaluation mode.
+            loaded model keeps its dtype and device unless told otherwise, and is put into evaluation mode. A list of
+            such is an ensemble: models with one vocabulary, whose probabilities are averaged at every step.
         tokenizer: for a loaded model its tokenizer, or the pair (source, target) for separate vocabularies. From a
             folder, the sub-folder `target_tokenizer` is the target side where it exists.
         device: where to run, e.g. "cpu" or "cuda:1".
@@ -64,12 +67,12 @@ class Translator:
 
     Raises:
         ValueError: if there is no such folder, the folder holds no model, the model is no encoder-decoder with a
-            generating head, or a loaded model comes without its tokenizer.
+            generating head, a loaded model comes without its tokenizer, or the models of a list do not fit together.
     """
 
     def __init__(
         self,
-        model: str | Path | PreTrainedModel,
+        model: str | Path | PreTrainedModel | list[str] | list[Path] | list[PreTrainedModel],
         tokenizer: Tokenizers | None = None,
         *,
         device: str | torch.device | None = None,
@@ -92,6 +95,8 @@ class Translator:
         length_penalty: float = 1.0,
         do_sample: bool = False,
         seed: int | None = None,
+        coverage_penalty: float | None = None,
+        prefix: str | Iterable[str] = "",
     ) -> Any:
         r"""Translate one text or many.
 
@@ -102,43 +107,67 @@ class Translator:
             num_beams: 1 is greedy search.
             num_return_sequences: how many translations of each text to give, best first: at most `num_beams`, or any
                 number of samples.
-            max_new_tokens: longest output in pieces, "</s>" included; None is twice the pieces of the source plus 20.
-                Bounded by the model's positions.
+            max_new_tokens: longest output in pieces, "</s>" included; None is twice the pieces of the source plus 20,
+                and those of the prefix. Bounded by the model's positions.
             batch_size: how many sentences run together.
             return_attention: whether to keep the attention weights.
             progress: whether to show a progress bar on stderr.
             length_penalty: exponent of the length in the score; with beam search, more than 0 favours long outputs.
             do_sample: draw every piece from the model's distribution instead of searching.
             seed: makes samples repeatable, each sentence on its own; None takes a seed from torch's generator.
+            coverage_penalty: beta of GNMT (about 0.2): rank the beams by GNMT's score, which wants every source piece
+                attended to; `length_penalty` is then its alpha. 0 is GNMT's length penalty alone. None ranks by the
+                score above.
+            prefix: text with which the translation has to start, one for all texts or one for each ("" forces
+                nothing). It is cut into pieces as a text of its own and counts in the score. White space at its end is
+                dropped, since a space belongs to the piece that follows; so its last word may still grow ("Je" into
+                "Jean"), though pieces of a model that learned whole words seldom do. Of several lines the first that is
+                not empty gets it.
 
         Returns:
             For a string a `Translation`, for several strings a list of them in the same order; with
             `num_return_sequences` above 1 a list of translations in place of each.
 
         Raises:
-            TypeError: if `texts` is neither a string nor strings.
-            ValueError: if an option is out of range, or the model's implementation of attention gives no weights.
+            TypeError: if `texts` or `prefix` is neither a string nor strings.
+            ValueError: if an option is out of range or does not fit the model, or the model's implementation of
+                attention gives no weights.
         """
-        decoding = Decoding(num_beams, num_return_sequences, max_new_tokens, length_penalty, do_sample, seed)
-        lines_of_text = [_LINE_BREAK.split(text) for text in _checked_texts("texts", texts)]
+        decoding = Decoding(
+            num_beams, num_return_sequences, max_new_tokens, length_penalty, do_sample, seed, coverage_penalty
+        )
+        checked = _checked_texts("texts", texts)
+        prefixes = self._prefixes(prefix, None if isinstance(texts, str) else len(checked))
+        lines_of_text = [_LINE_BREAK.split(text) for text in checked]
         _check_batch_size(batch_size)
-        lines = [line for parts in lines_of_text for line in parts[::2] if line.strip()]
-        sources = self._sources(lines)
+        lines, forced = [], []
+        for parts, start in zip(lines_of_text, prefixes, strict=True):
+            full = [line for line in parts[::2] if line.strip()]
+            lines += full
+            forced += [start, *[[]] * len(full)][: len(full)]
 
-        def translate_batch(batch: list[_Side]) -> list[list[Translation]]:
-            outputs = decode_batch(
-                self.model, decoding, [(side.text, side.ids) for side in batch], self._stop_ids, self._pad_id
-            )
+        def translate_batch(batch: list[tuple[_Side, list[int]]]) -> list[list[Translation]]:
+            sources = [(side.text, side.ids) for side, _ in batch]
+            starts = [start for _, start in batch]
+            outputs = decode_batch(self.model, decoding, sources, starts, self._stop_ids, self._pad_id)
             pairs = [
                 (side, self._output_side(ids, truncated))
-                for side, candidates in zip(batch, outputs, strict=True)
+                for (side, _), candidates in zip(batch, outputs, strict=True)
                 for ids, truncated in candidates
             ]
-            translations = self._teacher_forced(pairs, return_attention, length_penalty)
-            return [translations[i : i + num_return_sequences] for i in range(0, len(pairs), num_return_sequences)]
+            ranked_anew = coverage_penalty is not None
+            translations = self._teacher_forced(pairs, return_attention or ranked_anew, length_penalty)
+            count = decoding.candidates
+            groups = [translations[i : i + count] for i in range(0, len(pairs), count)]
+            if ranked_anew:
+                groups = [decoding.rank(group) for group in groups]
+                if not return_attention:
+                    groups = [[_without_attention(one) for one in group] for group in groups]
+            return groups
 
-        translated = iter(_in_batches(sources, translate_batch, lambda side: len(side.ids), batch_size, progress))
-        results = [_join_lines(parts, translated, num_return_sequences, length_penalty) for parts in lines_of_text]
+        items = list(zip(self._sources(lines), forced, strict=True))
+        translated = iter(_in_batches(items, translate_batch, lambda item: len(item[0].ids), batch_size, progress))
+        results = [_join_lines(parts, translated, num_return_sequences, decoding.normalise) for parts in lines_of_text]
         if num_return_sequences == 1:
             results = [candidates[0] for candidates in results]
         return results[0] if isinstance(texts, str) else results
@@ -213,6 +242,23 @@ class Translator:
         limit = position_limit(self.model, self.target_tokenizer)
         argument = "text_target" if self.target_tokenizer is self.tokenizer else "text"
         return self._encode(self.target_tokenizer, argument, texts, limit, "target")
+
+    def _prefixes(self, prefix: str | Iterable[str], count: int | None) -> list[list[int]]:
+        """Turn the forced starts of `count` texts (None: of one text that is no list) into pieces."""
+        given = [text.rstrip() for text in _checked_texts("prefix", prefix)]
+        if not isinstance(prefix, str) and count is None:
+            raise TypeError("prefix is several strings for one text; give one string")
+        if not isinstance(prefix, str) and len(given) != count:
+            raise ValueError(f"prefix has {len(given)} entries for {count} texts; give one for all, or one for each")
+        if any(_LINE_BREAK.search(text) for text in given):
+            raise ValueError("prefix has several lines; a text of several lines is translated line by line")
+        special, pieces = special_ids(self.target_tokenizer), []
+        for side in self._targets(given):
+            if self.target_tokenizer.unk_token_id in side.ids:
+                raise ValueError(f"prefix is {side.text!r}, of which the tokenizer does not know every word")
+            ends = side.ids[-1:] and side.ids[-1] in special
+            pieces.append(side.ids[: len(side.ids) - bool(ends)] if side.text else [])
+        return pieces * (1 if count is None else count) if isinstance(prefix, str) else pieces
 
     def _encode(
         self, tokenizer: PreTrainedTokenizerBase, argument: str, texts: list[str], limit: int, name: str
@@ -331,7 +377,7 @@ def translate(model: ModelLike, texts: str | Iterable[str], **options: Any) -> A
     """Translate, and give the text alone.
 
     Args:
-        model: a folder, a Hub id, a `Translator`, or a tuple (model, tokenizer).
+        model: a folder, a Hub id, a list of them (an ensemble), a `Translator`, or a tuple (model, tokenizer).
         texts: one text, or several.
         options: keyword arguments of `Translator.__call__` except `return_attention`.
 
@@ -350,7 +396,7 @@ def score(model: ModelLike, sources: str | Iterable[str], targets: str | Iterabl
     """Give log-probabilities and attention weights of given translations.
 
     Args:
-        model: a folder, a Hub id, a `Translator`, or a tuple (model, tokenizer).
+        model: a folder, a Hub id, a list of them (an ensemble), a `Translator`, or a tuple (model, tokenizer).
         sources: one source, or several.
         targets: as many targets.
         options: keyword arguments of `Translator.score`.
@@ -408,12 +454,20 @@ def _in_batches(
     return results
 
 
+def _without_attention(translation: Translation) -> Translation:
+    names = ("cross_attentions", "encoder_attentions", "decoder_attentions", "value_norms")
+    return dataclasses.replace(translation, **dict.fromkeys(names))
+
+
 def _score(token_log_probs: list[float], length_penalty: float) -> float:
     return sum(token_log_probs) / max(len(token_log_probs), 1) ** length_penalty
 
 
 def _join_lines(
-    parts: list[str], translated: Iterator[list[Translation]], candidate_count: int, length_penalty: float
+    parts: list[str],
+    translated: Iterator[list[Translation]],
+    candidate_count: int,
+    normalise: Callable[[list[float]], float],
 ) -> list[Translation]:
     """Put the candidates of each line together, with the line breaks (every second part) of the source between them."""
     candidates_of_line = [
@@ -432,7 +486,8 @@ def _join_lines(
             source_tokens=[token for segment in segments for token in segment.source_tokens],
             target_tokens=[token for segment in segments for token in segment.target_tokens],
             token_log_probs=log_probs,
-            score=_score(log_probs, length_penalty),
+            # of a line's score, what its log-probabilities do not explain is its coverage
+            score=normalise(log_probs) + sum(one.score - normalise(one.token_log_probs) for one in segments),
             truncated=any(segment.truncated for segment in segments),
             segments=list(segments),
         )
