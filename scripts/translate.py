@@ -4,9 +4,12 @@
 
     python scripts/translate.py --model_name_or_path out/fr --input source.txt --output translated.txt --num_beams 4
 
+    python scripts/translate.py --model_name_or_path out/fr-1 out/fr-2 --text "He came." --num_beams 4 --prefix "Elle"
+
 Without ``--input`` lines are read from standard input, without ``--output`` they go to standard output; the progress
 bar goes to standard error. Empty lines stay empty. ``--num_return_sequences 3`` writes three lines for each, best
-first, and ``--json`` one JSON object a line, with pieces, log-probabilities and score.
+first, and ``--json`` one JSON object a line, with pieces, log-probabilities and score. Several models, which must share
+their tokenizer, translate as one ensemble.
 """
 
 import json
@@ -25,7 +28,9 @@ from hf_attn.inference import Translation, Translator
 class TranslateArguments:
     """What is translated, and how."""
 
-    model_name_or_path: str = field(metadata={"help": "Folder or Hub id of a translation model."})
+    model_name_or_path: list[str] = field(
+        metadata={"help": "Folder or Hub id of a translation model; of several, for an ensemble."}
+    )
     text: str | None = field(default=None, metadata={"help": "Text to translate, instead of a file."})
     input: str = field(default="-", metadata={"help": "UTF-8 text file, one sentence a line; - is standard input."})
     output: str = field(default="-", metadata={"help": "File to write; - is standard output."})
@@ -34,6 +39,10 @@ class TranslateArguments:
         default=1, metadata={"help": "Translations of each line, best first; at most num_beams unless sampling."}
     )
     length_penalty: float = field(default=1.0, metadata={"help": "Exponent of the length in the score of a beam."})
+    coverage_penalty: float | None = field(
+        default=None, metadata={"help": "Rank the beams by GNMT's score, with this weight of the coverage (e.g. 0.2)."}
+    )
+    prefix: str = field(default="", metadata={"help": "Text with which every translation has to start."})
     max_new_tokens: int | None = field(
         default=None, metadata={"help": "Longest output in pieces; twice the source plus 20 if not given."}
     )
@@ -83,6 +92,8 @@ def main(args: TranslateArguments) -> None:
         num_beams=args.num_beams,
         num_return_sequences=args.num_return_sequences,
         length_penalty=args.length_penalty,
+        coverage_penalty=args.coverage_penalty,
+        prefix=args.prefix,
         max_new_tokens=args.max_new_tokens,
         do_sample=args.do_sample,
         seed=args.seed,

@@ -88,6 +88,17 @@ def test_json_and_several_translations(script, folder, capsysbinary):
     assert b"sentence" not in captured.err  # no progress bar for a text on the command line
 
 
+def test_ensemble_prefix_and_coverage(script, folder, capsysbinary):
+    options = {"num_beams": 3, "max_new_tokens": 6, "prefix": "le chat", "coverage_penalty": 0.3}
+    run(script, "--model_name_or_path", folder, folder, "--text", "the cat\nsleeps", "--num_beams", "3",
+        "--max_new_tokens", "6", "--prefix", "le chat", "--coverage_penalty", "0.3", "--json")  # fmt: skip
+    records = [json.loads(line) for line in capsysbinary.readouterr().out.decode().splitlines()]
+    expected = Translator([folder, folder])(["the cat", "sleeps"], **options)
+    for record, result in zip(records, expected, strict=True):
+        assert record["text"] == result.text and result.text.startswith("le chat")
+        assert record["score"] == pytest.approx(result.score)
+
+
 def test_text_and_input_exclude_each_other(script, folder):
     with pytest.raises(ValueError, match="give one of them"):
         run(script, "--model_name_or_path", folder, "--text", "a", "--input", "b.txt")
