@@ -1,4 +1,7 @@
-"""Pictures of attention weights, drawn from outputs only; matplotlib is imported when a heatmap is first asked for."""
+"""Pictures of attention weights, drawn from outputs only, and the steps behind them, computed anew with the model.
+
+matplotlib is imported when a heatmap is first asked for.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -6,8 +9,11 @@ from typing import TYPE_CHECKING
 from .alignment_html import alignment_html
 from .extract import GeneratedAttentions, attentions_from_generate, to_bertviz
 from .page import HtmlPage
+from .steps import attention_steps
+from .steps_html import steps_html
 
 if TYPE_CHECKING:
+    from .comparison import head_error_rates, learning_curves, quality_by_length, training_seconds
     from .heatmap import alignment_heatmap, attention_grid
 
 __all__ = [
@@ -16,12 +22,23 @@ __all__ = [
     "alignment_heatmap",
     "alignment_html",
     "attention_grid",
+    "attention_steps",
     "attentions_from_generate",
+    "steps_html",
+    "head_error_rates",
+    "learning_curves",
+    "quality_by_length",
     "to_bertviz",
+    "training_seconds",
 ]
+
+_WITH_MATPLOTLIB = {
+    **dict.fromkeys(("alignment_heatmap", "attention_grid"), "heatmap"),
+    **dict.fromkeys(("head_error_rates", "learning_curves", "quality_by_length", "training_seconds"), "comparison"),
+}
 
 
 def __getattr__(name: str):
-    if name in ("alignment_heatmap", "attention_grid"):
-        return getattr(import_module(f"{__name__}.heatmap"), name)
+    if name in _WITH_MATPLOTLIB:
+        return getattr(import_module(f"{__name__}.{_WITH_MATPLOTLIB[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,6 +26,7 @@ OUTPUT = ["--output_dir", "out"]
             [*NO_MODEL, *OUTPUT, "--test_file", "a.tsv", "--source_lang", "en", "--target_lang", "fr"],
             "no file or folder a.tsv",
         ),
+        ("compare_architectures", OUTPUT, "exactly one of config and quick"),
         ("train_translation", [*OUTPUT], "no data"),
         ("train_translation", [*OUTPUT, "--phrasebook", "en-it", "--recipe", "gpt-9"], "recipe must be one of"),
         ("train_translation", [*OUTPUT, "--phrasebook", "en-de"], "must be one of en-it, en-fr, en-ko"),
