@@ -6,39 +6,45 @@
     python scripts/evaluate_translation.py --model_name_or_path out/fr --source_lang en --target_lang fr \
         --test_file test.tsv --num_beams 4 --output_dir out/fr/test
 
+    python scripts/evaluate_translation.py --model_name_or_path out/it --source_lang en --target_lang it \
+        --anchors_file anchors.jsonl --train_file train.tsv --recommend --output_dir out/it/anchors
+
 writes ``evaluation.json`` and ``generated_predictions.txt`` into the output folder and prints the numbers, within a
 minute for a small model and 1,000 sentences on two cores. Sentences that have several references count once in BLEU and
 chrF, with all of them; perplexity counts every reference, whatever the batches.
 
-``--alignment`` needs the gold word links of the phrasebook. The model reads the reference translations (forced
-decoding); each target word is linked to the source word it attends to most. Layer and head are chosen on the validation
-split, and the alignment error rate is reported on the split that is measured, beside that of the diagonal.
+``--alignment`` needs the gold word links of the phrasebook, ``--anchors_file`` brings phrases that translate each other
+(and measures nothing else). The model reads the reference translations (forced decoding); each target word is linked to
+the source word it attends to most, by every method, layer and head. ``alignment.md`` holds the table: alignment error
+rate, precision and recall, or anchor accuracy, beside the diagonal and IBM Model 1. Layers and heads are chosen on the
+validation split, or on every fifth anchored sentence, and measured on the others. ``--recommend`` writes the best
+method, layer and head into the model's ``config.json``, where ``Translation.alignment`` finds them.
 """
 
 import json
 import re
 import sys
 import time
-from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
 from transformers import HfArgumentParser
 
-from hf_attn.data import load_pairs, phrasebook
+from hf_attn.data import load_pairs, phrasebook, text_words
 from hf_attn.evaluation import (
-    alignment_scores,
+    AnchoredPairs,
+    GoldPairs,
+    anchor_tokens,
+    compare_aligners,
     corpus_perplexity,
-    diagonal_links,
     evaluate_translations,
-    links_from_weights,
+    format_table,
+    load_anchors,
 )
 from hf_attn.inference import Translator
-
-Links = set[tuple[int, int]]
-Place = tuple[int, int | None]  # layer and head, from 0; None is the mean of all heads
 
 
 @dataclass
@@ -63,21 +69,36 @@ class EvaluationArguments:
     length_penalty: float = field(default=1.0, metadata={"help": "Exponent of the length in the score of a beam."})
     batch_size: int = field(default=64, metadata={"help": "Sentences that run together."})
     alignment: bool = field(default=False, metadata={"help": "Also measure the alignment error rate."})
+    anchors_file: str = field(
+        default="", metadata={"help": "Measure the alignment of these anchored sentences (JSON lines) instead."}
+    )
+    train_file: str = field(
+        default="", metadata={"help": "Pairs from which IBM Model 1 learns, beside the anchored sentences."}
+    )
+    recommend: bool = field(
+        default=False, metadata={"help": "Write the best way to read alignments into the model's config.json."}
+    )
     trust_remote_code: bool = field(
         default=False, metadata={"help": "Run the code that comes with a model; only for sources you trust."}
     )
 
     def __post_init__(self):
-        if bool(self.test_file) == bool(self.phrasebook):
-            raise ValueError("give exactly one of test_file and phrasebook")
+        if sum(map(bool, (self.test_file, self.phrasebook, self.anchors_file))) != 1:
+            raise ValueError("give exactly one of test_file, phrasebook and anchors_file")
         if self.phrasebook:
             self.source_lang, _, self.target_lang = self.phrasebook.partition("-")
         if not self.source_lang or not self.target_lang:
-            raise ValueError("test_file needs source_lang and target_lang")
+            raise ValueError("test_file and anchors_file need source_lang and target_lang")
         if self.max_samples is not None and self.max_samples < 1:
             raise ValueError(f"max_samples={self.max_samples} must be at least 1")
         if self.alignment and not self.phrasebook:
             raise ValueError("alignment needs gold word links, which the phrasebook alone has: give phrasebook")
+        if bool(self.anchors_file) != bool(self.train_file):
+            raise ValueError("anchors_file and train_file go together: IBM Model 1 learns from both")
+        if self.recommend and not (self.alignment or self.anchors_file):
+            raise ValueError("recommend needs a measured alignment: give alignment or anchors_file")
+        if self.recommend and not Path(self.model_name_or_path, "config.json").is_file():
+            raise ValueError(f"recommend needs a folder to write to, got model_name_or_path={self.model_name_or_path}")
 
 
 def load_sentences(args: EvaluationArguments) -> tuple[list[str], list[list[str]], Dataset]:
@@ -108,61 +129,41 @@ def measure_perplexity(
     return corpus_perplexity(log_probs, [len(result.token_log_probs) for result in forced])
 
 
-def find_links(
-    translator: Translator, args: EvaluationArguments, dataset: Dataset
-) -> tuple[dict[Place, list[Links]], list[Links]]:
-    """Link the words of reference translations by the attention of every layer and head, and by the diagonal."""
-    links: dict[Place, list[Links]] = defaultdict(list)
-    diagonal = []
-    for start in range(0, len(dataset), 200):  # the weights of a whole test set may not fit into memory
-        pairs = dataset[start : start + 200]["translation"]
-        sources, targets = ([pair[lang] for pair in pairs] for lang in (args.source_lang, args.target_lang))
-        for forced in translator.score(sources, targets, batch_size=args.batch_size):
-            words = forced.alignment()
-            diagonal.append(diagonal_links(len(words.source_words) - 1, len(words.target_words) - 1))
-            layers, heads = forced.cross_attentions.shape[:2]
-            for layer in range(layers):
-                for head in [None, *range(heads)] if heads > 1 else [None]:
-                    weights = forced.alignment(layer=layer, heads=head).weights
-                    links[layer, head].append(links_from_weights(weights))
-    return links, diagonal
+def gold_pairs(args: EvaluationArguments, dataset: Dataset) -> GoldPairs:
+    """Take texts and gold links out of a phrasebook."""
+    sources, targets = (
+        [pair[lang] for pair in dataset["translation"]] for lang in (args.source_lang, args.target_lang)
+    )
+    return GoldPairs(sources, targets, list(dataset["sure"]), list(dataset["possible"]))
 
 
-def measure_alignment(translator: Translator, args: EvaluationArguments, dataset: Dataset) -> dict[str, Any]:
-    """Choose layer and head on the validation split, and measure them beside the default and the diagonal."""
-
-    def errors(hypotheses: list[Links], gold: Dataset) -> dict[str, Any]:
-        return alignment_scores(hypotheses, list(gold["sure"]), list(gold["possible"]))
-
-    validation = phrasebook(args.phrasebook, "validation", args.max_samples)
-    rates = {
-        place: errors(hypotheses, validation)["alignment_error_rate"]
-        for place, hypotheses in find_links(translator, args, validation)[0].items()
-    }
-    best = min(rates, key=rates.__getitem__)
-    links, diagonal = find_links(translator, args, dataset)
-    last = (max(layer for layer, _ in links), None)
-    return {
-        "chosen_on_validation": name_of(best),
-        "chosen": errors(links[best], dataset),
-        "last_layer_all_heads": errors(links[last], dataset),
-        "diagonal": errors(diagonal, dataset),
-        "validation_error_rates": {name_of(place): rate for place, rate in rates.items()},
-        "error_rates": {name_of(p): errors(found, dataset)["alignment_error_rate"] for p, found in links.items()},
-    }
+def measure_alignment(translator: Translator, args: EvaluationArguments, dataset: Dataset | None) -> dict[str, Any]:
+    """Measure every way to align words, on the phrasebook or on anchored sentences."""
+    if dataset is not None:
+        validation = gold_pairs(args, phrasebook(args.phrasebook, "validation", args.max_samples))
+        test, train, split = gold_pairs(args, dataset), phrasebook(args.phrasebook, "train"), text_words
+    else:
+        anchored = load_anchors(args.anchors_file)[: args.max_samples]
+        validation = AnchoredPairs(anchored[::5])
+        test = AnchoredPairs([pair for number, pair in enumerate(anchored) if number % 5])
+        train, split = load_pairs(args.train_file, args.source_lang, args.target_lang), anchor_tokens
+    words = [(split(pair[args.source_lang]), split(pair[args.target_lang])) for pair in train["translation"]]
+    score = partial(translator.score, batch_size=args.batch_size)
+    return compare_aligners(score, validation, test, words)
 
 
-def name_of(place: Place) -> str:
-    """Name a layer and head as pictures do, counting from 1."""
-    layer, head = place
-    return f"layer {layer + 1}, {'mean of heads' if head is None else f'head {head + 1}'}"
+def write_recommendation(model: Path, chosen: dict[str, Any]) -> None:
+    """Write the chosen method, layer and heads into the configuration of a model of this package."""
+    path = model / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config |= {f"alignment_{name}": value for name, value in chosen.items()}
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def main(args: EvaluationArguments) -> dict[str, Any]:
-    """Translate, measure, write and print; return the numbers."""
-    sources, references, dataset = load_sentences(args)
-    translator = Translator(args.model_name_or_path, trust_remote_code=args.trust_remote_code)
-
+def measure_translation(
+    translator: Translator, args: EvaluationArguments, sources: list[str], references: list[list[str]]
+) -> tuple[dict[str, Any], list[str]]:
+    """Translate the sources; return the numbers and the translations."""
     started = time.perf_counter()
     translations = translator(
         sources,
@@ -173,11 +174,8 @@ def main(args: EvaluationArguments) -> dict[str, Any]:
         progress=True,
     )
     seconds = time.perf_counter() - started
-
     texts = [translation.text for translation in translations]
-    results: dict[str, Any] = {
-        "model": args.model_name_or_path,
-        "data": args.test_file or f"phrasebook {args.phrasebook} {args.split or 'test'}",
+    results = {
         "num_beams": args.num_beams,
         **evaluate_translations(texts, references, target_lang=args.target_lang),
         "truncated": sum(translation.truncated for translation in translations),
@@ -185,16 +183,41 @@ def main(args: EvaluationArguments) -> dict[str, Any]:
         "translation_seconds": round(seconds, 2),
         **measure_perplexity(translator, sources, references, args.batch_size),
     }
-    if args.alignment:
-        results["alignment"] = measure_alignment(translator, args, dataset)
+    return results, texts
 
+
+def main(args: EvaluationArguments) -> dict[str, Any]:
+    """Translate, measure, write and print; return the numbers."""
+    translator = Translator(args.model_name_or_path, trust_remote_code=args.trust_remote_code)
+    if args.recommend and not translator.model.config.model_type.startswith("attn-"):
+        raise ValueError("recommend needs a model of this package: no other reads what is recommended")
     folder = Path(args.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [re.sub(r"[\r\n]+", " ", text) for text in texts]
-    folder.joinpath("generated_predictions.txt").write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+
+    name = f"phrasebook {args.phrasebook} {args.split or 'test'}" if args.phrasebook else ""
+    results: dict[str, Any] = {
+        "model": args.model_name_or_path,
+        "data": name or args.test_file or args.anchors_file,
+    }
+    dataset = None
+    if not args.anchors_file:
+        sources, references, dataset = load_sentences(args)
+        numbers, texts = measure_translation(translator, args, sources, references)
+        results |= numbers
+        lines = [re.sub(r"[\r\n]+", " ", text) + "\n" for text in texts]
+        folder.joinpath("generated_predictions.txt").write_text("".join(lines), encoding="utf-8", newline="\n")
+    if args.alignment or args.anchors_file:
+        results["alignment"] = measure_alignment(translator, args, dataset)
+        table = format_table(results["alignment"]["table"])
+        folder.joinpath("alignment.md").write_text(table + "\n", encoding="utf-8")
+        if args.recommend:
+            write_recommendation(Path(args.model_name_or_path), results["alignment"]["chosen"])
+
     report = json.dumps(results, ensure_ascii=False, indent=2)
     folder.joinpath("evaluation.json").write_text(report + "\n", encoding="utf-8")
     print(report)
+    if "alignment" in results:
+        print(table)
     return results
 
 

@@ -4,7 +4,7 @@ from .phrasebook import phrasebook
 from .synthetic import copy_task, reverse_task
 from .tokenizer import piece_spans, readable_tokens, train_tokenizer
 from .translation import load_pairs, tokenize_pairs
-from .words import split_words
+from .words import split_words, text_words
 
 __all__ = [
     "copy_task",
@@ -14,6 +14,7 @@ __all__ = [
     "readable_tokens",
     "reverse_task",
     "split_words",
+    "text_words",
     "tokenize_pairs",
     "train_tokenizer",
 ]

@@ -4,6 +4,8 @@ A word is a whitespace-separated token with its punctuation and symbols split of
 text before a tokenizer learns its pieces, so a piece does not belong to two words. Read `tokenizer.py` next.
 """
 
+import unicodedata
+
 import regex
 
 # Literal characters, not escapes: `regex` and Oniguruma write escapes above U+FFFF differently.
@@ -47,3 +49,13 @@ def split_words(text: str) -> list[tuple[int, int]]:
         The (start, end) character spans of the words, in order, not overlapping.
     """
     return [match.span() for match in _WORD.finditer(text)]
+
+
+def text_words(text: str) -> list[str]:
+    """Split a text into words, in Unicode form NFC: those that gold links and alignment matrices count.
+
+    Args:
+        text: one sentence or more.
+    """
+    text = unicodedata.normalize("NFC", text)
+    return [text[start:end] for start, end in split_words(text)]

@@ -7,28 +7,40 @@ Read next: `from_scratch.py` for the formulas, `translation.py` for the scores t
 """
 
 from .alignment import alignment_error_rate, alignment_scores, diagonal_links, links_from_weights
+from .alignment_table import AnchoredPairs, GoldPairs, compare_aligners, format_table
+from .anchors import anchor_accuracy, anchor_tokens, load_anchors
 from .bootstrap import bleu_statistics, bootstrap_bleu, paired_bootstrap
 from .comparison import bleu_by_length, learning_curve
+from .ibm_model_1 import agreed_links, train_ibm_model_1
 from .likelihood import corpus_perplexity, sequence_log_probs
 from .loading import METRICS, load_metric, metric_path
 from .translation import bleu_scores, chrf_scores, evaluate_translations
 
 __all__ = [
     "METRICS",
+    "AnchoredPairs",
+    "GoldPairs",
+    "agreed_links",
     "alignment_error_rate",
     "alignment_scores",
+    "anchor_accuracy",
+    "anchor_tokens",
     "bleu_by_length",
     "bleu_scores",
     "bleu_statistics",
     "bootstrap_bleu",
     "chrf_scores",
+    "compare_aligners",
     "corpus_perplexity",
     "diagonal_links",
     "evaluate_translations",
+    "format_table",
     "learning_curve",
     "links_from_weights",
+    "load_anchors",
     "load_metric",
     "metric_path",
     "paired_bootstrap",
     "sequence_log_probs",
+    "train_ibm_model_1",
 ]

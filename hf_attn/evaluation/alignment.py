@@ -114,6 +114,8 @@ def links_from_weights(weights: Any, *, end_of_sentence: bool = True) -> set[tup
 def diagonal_links(source_len: int, target_len: int) -> set[tuple[int, int]]:
     """Link each target word to the source word at the same relative place: the baseline that knows no language.
 
+    First word to first word, last to last, and the others in proportion.
+
     Args:
         source_len: number of source words, without "</s>".
         target_len: number of target words, without "</s>".
@@ -128,5 +130,5 @@ def diagonal_links(source_len: int, target_len: int) -> set[tuple[int, int]]:
         raise ValueError(f"source_len is {source_len} and target_len {target_len}; allowed are 0 and more")
     if source_len == 0:
         return set()
-    # the middle of target word t lies at (t + 1/2) / target_len of the sentence
-    return {((2 * target + 1) * source_len // (2 * target_len), target) for target in range(target_len)}
+    scale = (source_len - 1) / max(target_len - 1, 1)
+    return {(round(target * scale), target) for target in range(target_len)}

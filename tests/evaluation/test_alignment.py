@@ -2,6 +2,7 @@
 """Alignment error rate and links against hand-computed examples and explicit loops."""
 
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -128,18 +129,18 @@ def test_no_link_where_nothing_is_attended_or_nothing_is_there():
 def test_diagonal_links():
     assert diagonal_links(3, 3) == {(0, 0), (1, 1), (2, 2)}
     assert diagonal_links(2, 4) == {(0, 0), (0, 1), (1, 2), (1, 3)}
-    assert diagonal_links(6, 2) == {(1, 0), (4, 1)}
-    assert diagonal_links(5, 1) == {(2, 0)}
+    assert diagonal_links(6, 2) == {(0, 0), (5, 1)}
+    assert diagonal_links(5, 1) == {(0, 0)}
     assert diagonal_links(0, 3) == diagonal_links(3, 0) == set()
 
 
 @given(st.integers(1, 30), st.integers(1, 30))
-def test_the_diagonal_takes_the_word_under_the_middle_of_the_target_word(source_len, target_len):
+def test_the_diagonal_takes_the_nearest_word_on_the_line_from_first_to_last(source_len, target_len):
     links = dict((target, source) for source, target in diagonal_links(source_len, target_len))
     assert sorted(links) == list(range(target_len))
     for target, source in links.items():
-        middle = (target + 0.5) / target_len
-        assert source / source_len <= middle + 1e-9 and middle <= (source + 1) / source_len + 1e-9
+        point = Fraction(target * (source_len - 1), max(target_len - 1, 1))
+        assert abs(source - point) == min(abs(other - point) for other in range(source_len))
 
 
 @pytest.mark.parametrize(

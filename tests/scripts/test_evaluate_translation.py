@@ -13,6 +13,8 @@ from transformers import HfArgumentParser, MarianConfig, MarianMTModel
 
 from hf_attn.data import phrasebook, split_words, train_tokenizer
 from hf_attn.inference import Translator
+from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
+from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "evaluate_translation.py"
 ROWS = [
@@ -95,47 +97,145 @@ def test_a_file_with_several_references(script, folder, tmp_path):
     assert one_by_one["perplexity"] == pytest.approx(results["perplexity"], rel=1e-4)
 
 
-def test_alignment_on_the_phrasebook(script, folder, tmp_path):
-    results = run(script, "--model_name_or_path", folder, "--phrasebook", "en-fr", "--max_samples", 5, "--alignment",
-                  "--output_dir", tmp_path)["alignment"]  # fmt: skip
-    places = [f"layer {layer}, {head}" for layer in (1, 2) for head in ("mean of heads", "head 1", "head 2")]
-    assert sorted(results["error_rates"]) == sorted(places)
-    best = results["chosen_on_validation"]
-    assert results["validation_error_rates"][best] == min(results["validation_error_rates"].values())
-    assert results["chosen"]["alignment_error_rate"] == results["error_rates"][best]
-    assert results["last_layer_all_heads"]["alignment_error_rate"] == results["error_rates"]["layer 2, mean of heads"]
+@pytest.fixture
+def short_phrasebook(script, monkeypatch):
+    """The script's phrasebook, with a training split of 30 sentences."""
+    whole = script.phrasebook
+    monkeypatch.setattr(
+        script, "phrasebook", lambda pair, split, size=None: whole(pair, split, 30 if split == "train" else size)
+    )
 
-    found, sure_count, hits, diagonal_found, diagonal_hits = 0, 0, 0, 0, 0
-    translator = Translator(folder)
-    for row in phrasebook("en-fr", "test", 5):
-        source, target = row["translation"]["en"], row["translation"]["fr"]
+
+def error_rate(links_of_pair, rows):
+    """1 - (|A and S| + |A and P|) / (|A| + |S|), counted link by link."""
+    found = sure_count = hits = 0
+    for links, row in zip(links_of_pair, rows, strict=True):
         sure = {tuple(link) for link in row["sure"]}
         possible = sure | {tuple(link) for link in row["possible"]}
         sure_count += len(sure)
-        source_len, target_len = len(split_words(source)), len(split_words(target))
-        weights = translator.score(source, target).alignment(layer=0, heads=1).weights.tolist()
-        assert len(weights) == target_len + 1 and len(weights[0]) == source_len + 1
-        for word in range(target_len):
-            link = (weights[word].index(max(weights[word])), word)
-            if link[0] < source_len:
-                found += 1
-                hits += (link in sure) + (link in possible)
-            link = (int((word + 0.5) / target_len * source_len), word)
-            diagonal_found += 1
-            diagonal_hits += (link in sure) + (link in possible)
-    assert results["error_rates"]["layer 1, head 2"] == pytest.approx(1 - hits / (found + sure_count))
-    expected = 1 - diagonal_hits / (diagonal_found + sure_count)
-    assert results["diagonal"]["alignment_error_rate"] == pytest.approx(expected, abs=0.02)
+        for link in links:
+            found += 1
+            hits += (link in sure) + (link in possible)
+    return 1 - hits / (found + sure_count)
+
+
+def test_alignment_on_the_phrasebook(script, folder, tmp_path, short_phrasebook):
+    results = run(script, "--model_name_or_path", folder, "--phrasebook", "en-fr", "--max_samples", 5, "--alignment",
+                  "--output_dir", tmp_path)["alignment"]  # fmt: skip
+    translator = Translator(folder)
+    heads = {"mean of heads": [0, 1], "head 1": [0], "head 2": [1]}
+    rates = {}
+    for split in ("validation", "test"):
+        rows = list(phrasebook("en-fr", split, 5))
+        for method, shift in (("weights", 0), ("shifted", 1)):
+            for layer in (0, 1):
+                for name, chosen in heads.items():
+                    links_of_pair = []
+                    for row in rows:
+                        forced = translator.score(row["translation"]["en"], row["translation"]["fr"])
+                        pieces = forced.cross_attentions[layer, chosen].mean(dim=0)
+                        words, links = forced.words(), []
+                        for number, target in enumerate(words.target_pieces[:-1]):
+                            row_of_word = sum(pieces[piece + shift] for piece in target)
+                            by_word = [float(sum(row_of_word[piece] for piece in w)) for w in words.source_pieces]
+                            best = by_word.index(max(by_word))
+                            if best < len(by_word) - 1:
+                                links.append((best, number))
+                        links_of_pair.append(links)
+                    rates[split, method, f"layer {layer + 1}, {name}"] = error_rate(links_of_pair, rows)
+    measured = results["by_layer_and_head"]
+    assert set(measured) == {"weights", "shifted"}  # Marian does not tell the norms of its values
+    for (split, method, place), rate in rates.items():
+        if split == "test":
+            assert measured[method][place] == pytest.approx(rate)
+    split, method, place = min((key for key in rates if key[0] == "validation"), key=rates.__getitem__)
+    layer, _, head = place.partition(", ")
+    chosen = {"method": method, "layer": int(layer[-1]) - 1, "heads": heads[head] if head != "mean of heads" else None}
+    assert results["chosen"] == chosen
+
+    table = {(row["aligner"], row["place"]): row for row in results["table"]}
+    assert (
+        table["recommended by the model", ""]["alignment_error_rate"] == measured["weights"]["layer 2, mean of heads"]
+    )
+    assert table[method, f"{place} (best on validation)"]["alignment_error_rate"] == measured[method][place]
+    rows, lines = list(phrasebook("en-fr", "test", 5)), []
+    for row in rows:
+        source_len, target_len = (len(split_words(row["translation"][lang])) for lang in ("en", "fr"))
+        lines.append([(round(t * (source_len - 1) / (target_len - 1)), t) for t in range(target_len)])
+    assert table["diagonal", ""]["alignment_error_rate"] == pytest.approx(error_rate(lines, rows))
+    assert table["IBM Model 1", ""]["links"] == sum(len(line) for line in lines)
+    written = (tmp_path / "alignment.md").read_text(encoding="utf-8").splitlines()
+    assert written[0] == "| aligner | place | alignment error rate | precision | recall | links | sure |"
+    assert len(written) == 2 + len(results["table"])
+
+
+def test_alignment_by_anchors_and_the_recommendation(script, tmp_path):
+    torch.manual_seed(0)
+    train = tmp_path / "train.tsv"
+    train.write_text("".join(f"{source}\t{target}\n" for source, target in ROWS), encoding="utf-8")
+    tokenizer = train_tokenizer([side for row in ROWS for side in row], 320)
+    config = AttnTransformerConfig(
+        vocab_size=len(tokenizer), hidden_size=16, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_intermediate_size=16, decoder_intermediate_size=16, initializer_range=0.5,
+    )  # fmt: skip
+    model = tmp_path / "model"
+    AttnTransformerForConditionalGeneration(config).save_pretrained(model)
+    tokenizer.save_pretrained(model)
+    pairs = [
+        {"src": source[:-1].split() + ["."], "tgt": target[:-1].split() + ["."], "spans": [[0, 1, 0, 1], [2, 2, 2, 2]]}
+        for source, target in ROWS[:3] * 4
+    ]
+    anchors = tmp_path / "anchors.jsonl"
+    anchors.write_text("".join(json.dumps(pair) + "\n" for pair in pairs), encoding="utf-8")
+    out = tmp_path / "out"
+    results = run(script, "--model_name_or_path", model, "--anchors_file", anchors, "--train_file", train,
+                  "--source_lang", "en", "--target_lang", "fr", "--output_dir", out, "--recommend")  # fmt: skip
+    assert "bleu" not in results and not (out / "generated_predictions.txt").exists()
+    alignment = results["alignment"]
+    assert alignment["metric"] == "anchor_accuracy"
+    assert {row["anchored_tokens"] for row in alignment["table"]} == {3 * 9}  # every fifth of 12 chose
+
+    right = count = 0
+    translator = Translator(str(model))
+    for number, pair in enumerate(pairs):
+        if number % 5:
+            forced = translator.score(" ".join(pair["src"][:-1]) + ".", " ".join(pair["tgt"][:-1]) + ".")
+            words = forced.words()
+            weights = forced.cross_attentions[1, 0] * forced.value_norms[1, 0]
+            for first, last, target, target_last in pair["spans"]:
+                for word in range(target, target_last + 1):
+                    rows = [weights[piece] / weights[piece].sum() for piece in words.target_pieces[word]]
+                    by_word = [float(sum(sum(r[p] for p in w) for r in rows)) for w in words.source_pieces[:-1]]
+                    right += first <= by_word.index(max(by_word)) <= last
+                    count += 1
+    assert alignment["by_layer_and_head"]["value_norm"]["layer 2, head 1"] == pytest.approx(right / count)
+
+    chosen = alignment["chosen"]
+    loaded = Translator(str(model))
+    said = {name: getattr(loaded.model.config, f"alignment_{name}") for name in ("method", "layer", "heads")}
+    assert said == chosen
+    again = loaded.score(*ROWS[0]).alignment()
+    explicit = loaded.score(*ROWS[0]).alignment(
+        chosen["layer"], [0, 1] if chosen["heads"] is None else chosen["heads"], method=chosen["method"]
+    )
+    assert again.description == explicit.description
+    assert torch.equal(again.weights, explicit.weights)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "exactly one of test_file and phrasebook"),
+        ([], "exactly one of test_file, phrasebook and anchors_file"),
         (["--test_file", "a.tsv", "--phrasebook", "en-ko"], "exactly one"),
-        (["--test_file", "a.tsv"], "needs source_lang and target_lang"),
+        (["--test_file", "a.tsv"], "need source_lang and target_lang"),
         (["--phrasebook", "en-ko", "--max_samples", "0"], "max_samples=0 must be at least 1"),
         (["--test_file", "a.tsv", "--source_lang", "en", "--target_lang", "fr", "--alignment"], "gold word links"),
+        (
+            ["--anchors_file", "a", "--source_lang", "en", "--target_lang", "fr"],
+            "anchors_file and train_file go together",
+        ),
+        (["--phrasebook", "en-ko", "--recommend"], "recommend needs a measured alignment"),
+        (["--phrasebook", "en-ko", "--recommend", "--alignment"], "recommend needs a folder to write to"),
     ],
 )
 def test_arguments_that_do_not_fit(script, arguments, message, tmp_path):
