@@ -184,7 +184,8 @@ def measure(folder: Path, comparison: Comparison, test: Dataset, target_tokens: 
         "curve": curve,
     }
     if "alignment" in evaluation:
-        results["alignment_error_rates"] = rates_by_layer(evaluation["alignment"]["error_rates"])
+        chosen, rates = evaluation["alignment"]["chosen"], evaluation["alignment"]["by_layer_and_head"]
+        results["alignment"] = {"chosen": chosen, "error_rates": rates_by_layer(rates[chosen["method"]])}
     return results, statistics
 
 
@@ -284,9 +285,10 @@ def main(args: CompareArguments) -> dict[str, Any]:
     learning_curves({name: model["curve"] for name, model in models.items()}).savefig(output / "learning_curves.png")
     quality_by_length({name: model["by_length"] for name, model in models.items()}).savefig(output / "length.png")
     training_seconds({name: model["seconds"] for name, model in models.items()}).savefig(output / "seconds.png")
-    rates = {name: model["alignment_error_rates"] for name, model in models.items() if "alignment_error_rates" in model}
-    if rates:
-        head_error_rates(rates).savefig(output / "alignment.png")
+    aligned = {name: model["alignment"] for name, model in models.items() if "alignment" in model}
+    if aligned:
+        titles = {f"{name}, {read['chosen']['method']}": read["error_rates"] for name, read in aligned.items()}
+        head_error_rates(titles).savefig(output / "alignment.png")
     print(table)
     return report
 

@@ -110,9 +110,10 @@ def test_the_whole_comparison(script, in_process, tmp_path):
     trained = model["target_tokens_per_second"] * model["seconds"]
     assert trained == pytest.approx(tokens * state["epoch"], rel=1e-6)
 
-    rates = report["models"]["transformer"]["alignment_error_rates"]
-    assert [len(row) for row in rates] == [5, 5] and "alignment_error_rates" not in model  # 4 heads and their mean
-    measured = json.loads((output / "transformer" / "test" / "evaluation.json").read_text())["alignment"]["error_rates"]
+    rates = report["models"]["transformer"]["alignment"]["error_rates"]
+    assert [len(row) for row in rates] == [5, 5] and "alignment" not in model  # 4 heads and their mean
+    measured = json.loads((output / "transformer" / "test" / "evaluation.json").read_text())["alignment"]
+    measured = measured["by_layer_and_head"][measured["chosen"]["method"]]
     assert rates[0][4] == measured["layer 1, mean of heads"] and rates[1][2] == measured["layer 2, head 3"]
     table = (output / "comparison.md").read_text(encoding="utf-8")
     assert "| transformer | transformer-tiny |" in table and "sources of 7 or more words" in table
