@@ -9,6 +9,7 @@ short, middling and long sentences, then measures BLEU on unseen sentences of ea
 """
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ from transformers.trainer_utils import get_last_checkpoint
 from hf_attn.data import phrasebook, split_words, tokenize_pairs, train_tokenizer
 from hf_attn.evaluation import evaluate_translations
 from hf_attn.inference import Translator, translate
-from hf_attn.training import TokenBatchTrainer, build_model, training_arguments
+from hf_attn.training import TokenBatchTrainer, build_model, get_recipe, training_arguments
 
 LENGTHS = ((5, 10), (10, 20), (20, 30), (30, 40))
 NAMES = {"none-tiny": "no attention", "bahdanau-tiny": "attention (Bahdanau)"}
@@ -119,6 +120,8 @@ def draw(results: dict[str, list[float]], path: Path) -> None:
 
 def main(args: StudyArguments) -> dict[str, list[float]]:
     """Train, measure, write and draw."""
+    for recipe in args.recipes:
+        get_recipe(recipe)  # a wrong name is refused before the first model is trained
     train_sets = [sentences_with_words(args.pair, lengths, args.words, args.seed) for lengths in LENGTHS]
     pairs = concatenate_datasets(train_sets)
     texts = [text for translation in pairs["translation"] for text in translation.values()]
@@ -141,5 +144,8 @@ def main(args: StudyArguments) -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    (arguments,) = HfArgumentParser(StudyArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
-    main(arguments)
+    try:
+        (arguments,) = HfArgumentParser(StudyArguments).parse_args_into_dataclasses()  # type: ignore[arg-type]
+        main(arguments)
+    except (OSError, ValueError) as error:  # a mistake of the user needs a sentence, no traceback
+        sys.exit(f"error: {error}")

@@ -27,6 +27,8 @@ OUTPUT = ["--output_dir", "out"]
             "no file or folder a.tsv",
         ),
         ("compare_architectures", OUTPUT, "exactly one of config and quick"),
+        ("length_study", [*OUTPUT, "--pair", "en-de"], "choose one of en-it, en-fr, en-ko"),
+        ("length_study", [*OUTPUT, "--recipes", "none-tiny", "gpt-9"], "recipe must be one of"),
         ("train_translation", [*OUTPUT], "no data"),
         ("train_translation", [*OUTPUT, "--phrasebook", "en-it", "--recipe", "gpt-9"], "recipe must be one of"),
         ("train_translation", [*OUTPUT, "--phrasebook", "en-de"], "must be one of en-it, en-fr, en-ko"),
