@@ -33,15 +33,17 @@ from transformers import (
 )
 
 import hf_attn  # noqa: F401  registers the package's models with the Auto classes
-from hf_attn.data import load_pairs, phrasebook, tokenize_pairs, train_tokenizer
-from hf_attn.evaluation import evaluate_translations
+from hf_attn.data import load_pairs, phrasebook, text_words, tokenize_pairs, train_tokenizer
+from hf_attn.evaluation import agreed_links, evaluate_translations, train_ibm_model_1
 from hf_attn.training import (
+    AlignmentTrainer,
     ClockCallback,
     DataTrainingArguments,
     ModelArguments,
     TargetTokenizerCallback,
     TimeLimitCallback,
     TokenBatchTrainer,
+    add_links,
     build_config,
     check_lengths,
     find_checkpoint,
@@ -50,6 +52,7 @@ from hf_attn.training import (
     model_from_config,
     pair_lengths,
     parse_arguments,
+    supervise_alignment,
 )
 from hf_attn.training.arguments import parse_overrides
 
@@ -110,6 +113,17 @@ def make_model(
     return model
 
 
+def align_words(data_args: DataTrainingArguments, pairs: Dataset) -> list[Any]:
+    """Give the gold word links of each pair, or those on which IBM Model 1 agrees in both directions."""
+    if data_args.alignment_supervision == "links":
+        return list(pairs["sure"])
+    source_lang, target_lang = data_args.source_lang, data_args.target_lang
+    words = [(text_words(pair[source_lang]), text_words(pair[target_lang])) for pair in pairs["translation"]]
+    forward = train_ibm_model_1(words)
+    backward = train_ibm_model_1((target, source) for source, target in words)
+    return [agreed_links(forward, backward, source, target) for source, target in words]
+
+
 def metrics_function(tokenizer: PreTrainedTokenizerFast, pairs: Dataset, lang: str, signatures: bool) -> Callable:
     """Make the function by which the Trainer turns generated ids into BLEU and chrF."""
     references = pairs["references"] if "references" in pairs.column_names else [p[lang] for p in pairs["translation"]]
@@ -165,6 +179,13 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
         )
         for split, dataset in pairs.items()
     }
+    trainer_class, objective = TokenBatchTrainer, {}
+    if data_args.alignment_supervision and training_args.do_train:
+        trainer_class = AlignmentTrainer
+        objective["supervision"] = supervise_alignment(model.config, data_args.alignment_weight)
+        texts = [(pair[source_lang], pair[target_lang]) for pair in pairs["train"]["translation"]]
+        links = align_words(data_args, pairs["train"])
+        tokenized["train"] = add_links(tokenized["train"], texts, links, tokenizer, target_tokenizer)
     order = {}
     for split in set(pairs) - {"train"}:  # measured in the order of length: generation waits for the longest of a batch
         order[split] = np.argsort(-pair_lengths(tokenized[split])[0], kind="stable")
@@ -182,7 +203,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
         for split, dataset in pairs.items()
         if split != "train" and training_args.predict_with_generate
     }
-    trainer = TokenBatchTrainer(
+    trainer = trainer_class(
         model=model,
         args=training_args,
         train_dataset=tokenized.get("train"),
@@ -192,6 +213,7 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
         compute_metrics=metrics.get("validation"),
         callbacks=callbacks,
         tokens_per_batch=data_args.tokens_per_batch,
+        **objective,
     )
 
     if training_args.do_train:

@@ -8,7 +8,11 @@ groups.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
+from transformers import PreTrainedTokenizerBase
+
+from .tokenizer import piece_spans
 from .words import split_words
 
 Span = tuple[int, int]
@@ -77,3 +81,21 @@ def _words_under(span: Span, word_spans: list[Span]) -> list[int]:
         return covered
     following = [word for word, (first, _) in enumerate(word_spans) if first >= start]
     return following[:1] or [len(word_spans) - 1]
+
+
+def pieces_of_words(tokenizer: PreTrainedTokenizerBase, text: str, ids: Sequence[int]) -> list[list[int]]:
+    """Find the pieces of every word of an encoded text; special pieces such as "</s>" belong to none.
+
+    Args:
+        tokenizer: what encoded the text.
+        text: the text.
+        ids: its pieces, perhaps truncated.
+
+    Returns:
+        For each word of `split_words` the indices of its pieces. Words behind the last piece are left out.
+    """
+    special = {number for number in tokenizer.all_special_ids if number != tokenizer.unk_token_id}
+    ordinary = iter(piece_spans(tokenizer, text, [number for number in ids if number not in special]))
+    spans = [None if number in special else next(ordinary) for number in ids]
+    _, pieces = group_pieces(text, [""] * len(ids), spans)
+    return [of_word for of_word in pieces if spans[of_word[0]] is not None]

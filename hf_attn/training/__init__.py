@@ -4,10 +4,13 @@ from .arguments import DataTrainingArguments, ModelArguments, check_lengths, fin
 from .averaging import average_checkpoints, last_checkpoints, load_average
 from .batching import TokenBatchSampler, TokenBatchTrainer, pair_lengths
 from .callbacks import ClockCallback, TargetTokenizerCallback, TimeLimitCallback
+from .objectives import AlignmentSupervision, AlignmentTrainer, add_links, supervise_alignment
 from .recipes import RECIPES, Recipe, build_config, build_model, get_recipe, model_from_config, training_arguments
 
 __all__ = [
     "RECIPES",
+    "AlignmentSupervision",
+    "AlignmentTrainer",
     "ClockCallback",
     "DataTrainingArguments",
     "ModelArguments",
@@ -16,6 +19,7 @@ __all__ = [
     "TimeLimitCallback",
     "TokenBatchSampler",
     "TokenBatchTrainer",
+    "add_links",
     "average_checkpoints",
     "build_config",
     "build_model",
@@ -27,5 +31,6 @@ __all__ = [
     "model_from_config",
     "pair_lengths",
     "parse_arguments",
+    "supervise_alignment",
     "training_arguments",
 ]

@@ -109,6 +109,16 @@ class DataTrainingArguments:
     early_stopping_patience: int | None = field(
         default=None, metadata={"help": "Stop after this many evaluations without a better metric_for_best_model."}
     )
+    alignment_supervision: Literal["links", "ibm1"] | None = field(
+        default=None,
+        metadata={
+            "help": "Teach an attention head to align words: by the phrasebook's links, or by those that IBM Model 1 "
+            "finds in the training pairs. Config fields alignment_layer, alignment_heads and alignment_method name it."
+        },
+    )
+    alignment_weight: float = field(
+        default=0.05, metadata={"help": "Weight of the alignment loss, with alignment_supervision."}
+    )
     average_checkpoints: int = field(
         default=1, metadata={"help": "Finish with the mean of the weights of this many last checkpoints."}
     )
@@ -240,6 +250,8 @@ def _check_numbers(
     for name in ("max_source_length", "max_target_length"):
         if getattr(data_args, name) < 2:
             raise ValueError(f"{name} must be 2 (a token and </s>) or more, got {getattr(data_args, name)}")
+    if not data_args.alignment_weight > 0:
+        raise ValueError(f"alignment_weight must be more than 0, got {data_args.alignment_weight}")
     if data_args.max_minutes is not None and not data_args.max_minutes > 0:
         raise ValueError(f"max_minutes must be more than 0, got {data_args.max_minutes}")
     if data_args.max_eval_samples is not None and data_args.max_eval_samples < 0:
@@ -257,6 +269,8 @@ def _check_data(data_args: DataTrainingArguments, training_args: Seq2SeqTraining
         raise ValueError(f"{', '.join(given)} exclude each other: give files, or a dataset_name, or a phrasebook")
     if not given:
         raise ValueError("no data: give train_file (and validation_file, test_file), dataset_name or phrasebook")
+    if data_args.alignment_supervision == "links" and not data_args.phrasebook:
+        raise ValueError("alignment_supervision='links' needs gold links, which the phrasebook alone has; use 'ibm1'")
     if data_args.phrasebook and data_args.phrasebook not in PAIRS:
         raise ValueError(f"phrasebook={data_args.phrasebook!r} must be one of {', '.join(PAIRS)}")
     wanted = {"train": training_args.do_train, "validation": training_args.do_eval, "test": training_args.do_predict}

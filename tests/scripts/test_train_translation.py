@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 import sacrebleu
 import torch
+from datasets import Dataset
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from hf_attn.training import DataTrainingArguments
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "train_translation.py"
 TINY_TRANSFORMER = (
@@ -134,3 +137,41 @@ def test_phrasebook(script, tmp_path):
     assert "tok:char" in results["predict_bleu_signature"]  # Korean
     lines = (tmp_path / "generated_predictions.txt").read_text(encoding="utf-8").split("\n")
     assert len(lines) == 7
+
+
+@pytest.mark.parametrize(
+    ("recipe", "shape"),
+    [("transformer-small", TINY_TRANSFORMER + ",alignment_method=shifted"), ("bahdanau-small", TINY_RNN)],
+)
+def test_alignment_supervision_by_ibm_model_1_resumes(script, data, tmp_path, recipe, shape):
+    words = ["--recipe", recipe, "--config_overrides", shape, "--alignment_supervision", "ibm1", "--save_steps", "2"]
+    words += ["--alignment_weight", "0.5", "--eval_steps", "2", "--gradient_accumulation_steps", "2"]
+    results = script.main(command(data, tmp_path, *words, "--max_steps", "2"))
+    assert {"eval_bleu", "eval_loss"} <= set(results)
+    script.main(command(data, tmp_path, *words, "--max_steps", "4", test=False))
+    state = json.loads((tmp_path / "trainer_state.json").read_text())
+    assert state["global_step"] == 4
+    config = json.loads((tmp_path / "config.json").read_text())
+    method = "shifted" if recipe == "transformer-small" else "weights"
+    assert (config["alignment_method"], config["alignment_layer"], config["alignment_heads"]) == (method, 0, [0])
+
+
+def test_links_that_teach_a_head(script):
+    """On pairs in which every word has its translation, both ways of IBM Model 1 agree on them."""
+    pairs = Dataset.from_list(
+        [
+            {"translation": {"en": f"{a} {b}.", "xx": f"{b.upper()} {a.upper()}."}}
+            for a in "one two six".split()
+            for b in "red green blue".split()
+        ]
+    )
+    arguments = DataTrainingArguments("en", "xx", alignment_supervision="ibm1")
+    assert script.align_words(arguments, pairs) == [{(0, 1), (1, 0), (2, 2)}] * 9
+
+
+def test_phrasebook_links_teach_a_head(script, tmp_path):
+    words = ["--phrasebook", "en-it", "--recipe", "transformer-small", "--config_overrides", TINY_TRANSFORMER]
+    words += ["--alignment_supervision", "links", "--max_train_samples", "40", "--do_eval", "false", "--do_predict"]
+    words += ["false", "--eval_strategy", "no", "--max_steps", "1", "--save_strategy", "no", "--vocab_size", "400"]
+    script.main([*words, "--output_dir", str(tmp_path), "--use_cpu", "--bf16", "false", "--disable_tqdm", "true"])
+    assert json.loads((tmp_path / "config.json").read_text())["alignment_heads"] == [0]

@@ -82,6 +82,8 @@ def test_phrasebook_brings_languages_and_splits(tmp_path):
         (["--generation_num_beams", "-2"], "generation_num_beams must be 1 or more, got -2"),
         (["--max_source_length", "1"], r"max_source_length must be 2 \(a token and </s>\) or more, got 1"),
         (["--max_minutes", "0"], "max_minutes must be more than 0, got 0.0"),
+        (["--alignment_weight", "0"], "alignment_weight must be more than 0, got 0.0"),
+        (["--alignment_supervision", "links"], "alignment_supervision='links' needs gold links"),
         (["--max_eval_samples", "-1"], r"max_eval_samples must be 0 \(all\) or more, got -1"),
         (["--average_checkpoints", "0"], "average_checkpoints must be 1 or more, got 0"),
         (["--average_checkpoints", "9"], "average_checkpoints=9 needs as many checkpoints, .* keep 5"),
