@@ -13,8 +13,9 @@ Which weights stand for target piece i, and how, is the method:
                         arXiv 2004.10102), divided by their sum so that rows sum to 1
     shifted_value_norm  the same of row i + 1 (Kobayashi et al. 2020, section 5)
 
-A Transformer's step attends with what it has read, so only the step after knows the word. Bahdanau's network attends
-before the step reads its input: there row i + 1 does not know the word either.
+Which is right for a model has to be measured (`hf_attn/evaluation/alignment_table.py`). The step after knows the word,
+and is the better one in the deep Transformers of these papers or where it was taught to align; in shallow ones, and in
+Bahdanau's network, which attends before it reads, it already looks for the next word.
 No step reads the last piece, mostly "</s>": its row stays that of the step that produced it.
 Differs from the paper: of several heads the norms are averaged, not the vectors.
 

@@ -50,24 +50,21 @@ def check_initializer_range(value: float) -> None:
 ALIGNMENT_METHODS = ("weights", "value_norm", "shifted", "shifted_value_norm")
 
 
-def check_alignment(
-    method: str | None, layer: int | None, heads: list[int] | None, layers: int, num_heads: int
-) -> None:
+def check_alignment(method: str, layer: int | None, heads: list[int] | None, layers: int, num_heads: int) -> None:
     """Raise ValueError unless a model of so many decoder layers and heads can recommend this alignment.
 
     Args:
-        method: A name in ALIGNMENT_METHODS, or None.
-        layer: Decoder layer, counted from 0, or None.
-        heads: Heads to average, counted from 0, or None.
+        method: A name in ALIGNMENT_METHODS.
+        layer: Decoder layer, counted from 0; None for the last.
+        heads: Heads to average, counted from 0; None for all.
         layers: Number of decoder layers with attention to the source; 0 for none.
         num_heads: Number of heads in each.
     """
-    if layers == 0 and (method, layer, heads) != (None, None, None):
+    check_choice("alignment_method", method, ALIGNMENT_METHODS)
+    if layers == 0 and (layer, heads) != (None, None):
         raise ValueError(
-            f"alignment_method={method!r}, alignment_layer={layer} and alignment_heads={heads} must be None in a model "
-            "without attention to the source"
+            f"alignment_layer={layer} and alignment_heads={heads} must be None without attention to the source"
         )
-    check_choice("alignment_method", method, (None, *ALIGNMENT_METHODS))
     if layer is not None and not 0 <= layer < layers:
         raise ValueError(f"alignment_layer={layer} must be at least 0 and less than {layers}, the number of layers")
     if heads is not None and (not heads or not all(0 <= head < num_heads for head in heads)):

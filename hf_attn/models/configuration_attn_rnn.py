@@ -49,7 +49,7 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         share_embeddings: Whether source and target have the same embeddings; needs a joint vocabulary.
         tie_word_embeddings: Whether the output layer is the target embedding.
         alignment_method: How word alignments are best read off the attention: "weights", "value_norm", "shifted" or
-            "shifted_value_norm"; None for "weights".
+            "shifted_value_norm".
         alignment_layer: Decoder layer to read them from, counted from 0; None for the last.
         alignment_heads: Heads of that layer to average, counted from 0; None for all.
         pad_token_id: Id of padding.
@@ -89,7 +89,7 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
     initializer_range: float | int = 0.05
     share_embeddings: bool = False
     tie_word_embeddings: bool = False
-    alignment_method: str | None = None
+    alignment_method: str = "weights"
     alignment_layer: int | None = None
     alignment_heads: list[int] | None = None
     pad_token_id: int = 0
@@ -103,8 +103,6 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         self.validate_values()
         self.validate_attention()
         self.validate_embeddings()
-        if self.alignment_method is None and self.attention_type != "none":
-            self.alignment_method = "weights"
         super().__post_init__(**kwargs)
 
     @property

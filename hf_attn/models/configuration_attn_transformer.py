@@ -50,7 +50,7 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
         share_embeddings: Whether source and target have the same embeddings; needs a joint vocabulary.
         tie_word_embeddings: Whether the output layer is the target embedding.
         alignment_method: How word alignments are best read off the attention: "weights", "value_norm", "shifted" or
-            "shifted_value_norm"; None for "shifted".
+            "shifted_value_norm".
         alignment_layer: Decoder layer to read them from, counted from 0; None for the last.
         alignment_heads: Heads of that layer to average, counted from 0; None for all.
         pad_token_id: Id of padding.
@@ -96,7 +96,7 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
     initializer_range: float | int | None = None
     share_embeddings: bool = True
     tie_word_embeddings: bool = True
-    alignment_method: str | None = None
+    alignment_method: str = "weights"
     alignment_layer: int | None = None
     alignment_heads: list[int] | None = None
     pad_token_id: int = 0
@@ -110,8 +110,6 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
         self.validate_values()
         if self.initializer_range is None:
             self.initializer_range = self.hidden_size**-0.5
-        if self.alignment_method is None:
-            self.alignment_method = "shifted"
         super().__post_init__(**kwargs)
 
     def validate_values(self):

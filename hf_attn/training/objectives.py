@@ -61,7 +61,7 @@ def supervise_alignment(config: PreTrainedConfig, weight: float = 0.05) -> Align
             heads or a method that cannot be taught.
     """
     method = getattr(config, "alignment_method", None)
-    if method is None:
+    if method is None or getattr(config, "attention_type", "") == "none":
         raise ValueError("alignment_supervision needs a model of this package with attention to the source")
     if method not in SUPERVISED_METHODS:
         raise ValueError(f"alignment_method={method!r} cannot be supervised; choose {' or '.join(SUPERVISED_METHODS)}")

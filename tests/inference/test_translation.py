@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hf_attn.data.pieces import group_pieces
 from hf_attn.data.words import split_words
-from hf_attn.inference.translation import Translation
+from hf_attn.inference.translation import ALIGNMENT_METHODS, Translation
 
 END = None  # the span of "</s>"
 
@@ -188,3 +188,63 @@ def test_to_dict_can_be_written_as_json():
     assert read["text"] == translation.text
     assert read["target_tokens"] == translation.target_tokens
     assert read["segments"] == []
+
+
+def test_methods_read_the_weights_as_defined():
+    translation = example()
+    weights = translation.cross_attentions
+    translation.value_norms = norms = torch.rand(2, 3, 6) + 0.1
+    for layer, chosen in ((0, [1]), (1, [0, 2])):
+        read = {}
+        for method in ALIGNMENT_METHODS:
+            alignment = translation.alignment(layer, chosen, words=False, method=method)
+            assert torch.allclose(alignment.weights.sum(dim=1), torch.ones(6), atol=1e-5)
+            read[method] = alignment.weights
+            for target in range(6):
+                row = min(target + 1, 5) if method.startswith("shifted") else target  # no step reads "</s>"
+                scaled = [
+                    sum(
+                        float(weights[layer, h, row, s] * (norms[layer, h, s] if "norm" in method else 1))
+                        for h in chosen
+                    )
+                    for s in range(6)
+                ]
+                expected = [value / sum(scaled) for value in scaled]
+                assert alignment.weights[target].tolist() == pytest.approx(expected, abs=1e-5)
+        assert len({tuple(values.flatten().tolist()) for values in read.values()}) == 4
+    described = [translation.alignment(method=method).description for method in ALIGNMENT_METHODS]
+    assert described == [
+        "cross-attention weights, layer 2 of 2, mean of 3 heads",
+        "cross-attention weights times value norms, layer 2 of 2, mean of 3 heads",
+        "cross-attention weights of the step that reads the word, layer 2 of 2, mean of 3 heads",
+        "cross-attention weights, times value norms, of the step that reads the word, layer 2 of 2, mean of 3 heads",
+    ]
+
+
+def test_a_shifted_word_is_the_mean_of_its_shifted_pieces():
+    translation = example(1, 1)
+    alignment = translation.alignment(method="shifted")
+    pieces = translation.cross_attentions[0, 0]
+    assert alignment.target_words[2] == "too"  # pieces 2 and 3
+    rows = (pieces[3] + pieces[4]) / 2
+    expected = [rows[0] + rows[1], rows[2] + rows[3], rows[4], rows[5]]
+    assert torch.allclose(alignment.weights[2], torch.stack(expected), atol=1e-6)
+
+
+def test_what_the_model_recommends_is_taken_where_nothing_else_is_said():
+    translation = example(3, 3)
+    translation.alignment_method, translation.alignment_layer, translation.alignment_heads = "shifted", 1, [2]
+    name = "cross-attention weights of the step that reads the word"
+    assert translation.alignment().description == f"{name}, layer 2 of 3, head 3 of 3"
+    assert translation.alignment(layer=1).description == f"{name}, layer 2 of 3, head 3 of 3"
+    assert translation.alignment(layer=0).description == f"{name}, layer 1 of 3, mean of 3 heads"  # of another layer
+    assert translation.alignment(heads=0).description == f"{name}, layer 2 of 3, head 1 of 3"
+    said = translation.alignment(heads=[0, 1, 2], method="weights").description
+    assert said == "cross-attention weights, layer 2 of 3, mean of 3 heads"
+
+
+def test_a_method_that_cannot_be_is_refused():
+    with pytest.raises(ValueError, match="method is 'mean'; it must be one of weights, value_norm, shifted"):
+        example().alignment(method="mean")
+    with pytest.raises(ValueError, match="method is 'value_norm'; this model does not give the norms of its values"):
+        example().alignment(method="value_norm")

@@ -15,7 +15,7 @@ from hf_attn.data import train_tokenizer
 from hf_attn.inference import Translator, score, translate
 from hf_attn.inference.decoding import GumbelNoise
 
-from .conftest import PAIRS, SOURCES, new_marian, new_transformer, trained
+from .conftest import PAIRS, SOURCES, new_marian, new_rnn, new_transformer, trained
 
 
 def generate_one(model, tokenizer, text, **options):
@@ -110,10 +110,40 @@ def test_a_result_does_not_depend_on_its_neighbours(model, tokenizer, options):
             assert one.text == other.text
             assert one.target_tokens == other.target_tokens
             assert one.token_log_probs == pytest.approx(other.token_log_probs, abs=1e-4)
-            for name in ("cross_attentions", "encoder_attentions", "decoder_attentions"):
+            for name in ("cross_attentions", "encoder_attentions", "decoder_attentions", "value_norms"):
                 weights, others = getattr(one, name), getattr(other, name)
                 assert (weights is None) == (others is None)
                 assert weights is None or torch.allclose(weights, others, atol=1e-4)
+
+
+def test_value_norms_and_the_recommended_alignment_come_along(tokenizer):
+    results = {}
+    for implementation in ("sdpa", "eager"):
+        model = new_transformer(attn_implementation=implementation, alignment_method="value_norm", alignment_layer=0)
+        results[implementation] = Translator(model, tokenizer)(SOURCES[:3], num_beams=2, num_return_sequences=2)
+    for pair in zip(*results.values(), strict=True):
+        for one, other in zip(*pair, strict=True):
+            assert one.value_norms.shape == (2, 4, len(one.source_tokens))
+            states = model.get_encoder()(**tokenizer(one.source, return_tensors="pt")).last_hidden_state
+            for layer, norms in enumerate(model.get_decoder().value_norms(states)):
+                torch.testing.assert_close(one.value_norms[layer], norms[0].detach(), rtol=1e-3, atol=1e-4)
+            assert (
+                one.alignment().description
+                == "cross-attention weights times value norms, layer 1 of 2, mean of 4 heads"
+            )
+            torch.testing.assert_close(one.alignment().weights, other.alignment().weights, rtol=1e-3, atol=1e-4)
+    assert trained("marian").config.model_type == "marian"
+    assert Translator(trained("marian"), tokenizer)(SOURCES[0]).value_norms is None
+    assert Translator(trained("no-attention"), tokenizer)(SOURCES[0]).value_norms is None
+    assert Translator(trained("bahdanau"), tokenizer)(SOURCES[0], return_attention=False).value_norms is None
+    for options in (
+        {"attention_type": "bahdanau"},
+        {"attention_type": "luong", "alignment_method": "shifted_value_norm"},
+    ):
+        result = Translator(new_rnn(**options), tokenizer)(SOURCES[0])
+        assert result.value_norms.shape == (1, 1, len(result.source_tokens))
+        assert result.alignment_method == options.get("alignment_method", "weights")
+        assert torch.allclose(result.alignment().weights.sum(dim=1), torch.ones(len(result.words().target_words)))
 
 
 def test_forced_decoding_is_the_same_pass(model, tokenizer):

@@ -28,6 +28,45 @@ def test_values_out_of_range_are_refused(config_class, options, message):
         config_class(vocab_size=10, share_embeddings=False, tie_word_embeddings=False, **options)
 
 
+@pytest.mark.parametrize(
+    ("config_class", "options", "message"),
+    [
+        (
+            AttnTransformerConfig,
+            {"alignment_method": "norms"},
+            "alignment_method='norms' is not allowed; choose one of",
+        ),
+        (AttnTransformerConfig, {"alignment_layer": 6}, "alignment_layer=6 must be at least 0 and less than 6"),
+        (AttnTransformerConfig, {"alignment_layer": -1}, "alignment_layer=-1"),
+        (AttnTransformerConfig, {"alignment_heads": [0, 8]}, r"alignment_heads=\[0, 8\] must be heads of 0 to 7"),
+        (AttnTransformerConfig, {"alignment_heads": []}, r"alignment_heads=\[\]"),
+        (
+            AttnRnnConfig,
+            {"decoder_layers": 2, "alignment_layer": 1},
+            "alignment_layer=1 must be at least 0 and less than 1",
+        ),
+        (AttnRnnConfig, {"alignment_heads": [1]}, r"alignment_heads=\[1\] must be heads of 0 to 0"),
+        (AttnRnnConfig, {"attention_type": "none", "alignment_heads": [0]}, "must be None without attention"),
+    ],
+)
+def test_an_alignment_that_the_model_cannot_give_is_refused(config_class, options, message):
+    with pytest.raises(ValueError, match=message):
+        config_class(**options)
+
+
+@pytest.mark.parametrize("config_class", [AttnRnnConfig, AttnTransformerConfig])
+def test_the_recommended_alignment_is_saved_and_older_files_open(config_class, tmp_path):
+    config = config_class(alignment_method="shifted", alignment_layer=0, alignment_heads=[0])
+    config.save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    loaded = config_class.from_pretrained(tmp_path)
+    assert (loaded.alignment_method, loaded.alignment_layer, loaded.alignment_heads) == ("shifted", 0, [0])
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({name: saved[name] for name in saved if not name.startswith("alignment")}))
+    older = config_class.from_pretrained(tmp_path)
+    assert (older.alignment_method, older.alignment_layer, older.alignment_heads) == ("weights", None, None)
+
+
 @pytest.mark.parametrize("config_class", [AttnRnnConfig, AttnTransformerConfig])
 def test_ids_inside_are_taken(config_class):
     config = config_class(vocab_size=10, decoder_vocab_size=12, share_embeddings=False, decoder_start_token_id=11)

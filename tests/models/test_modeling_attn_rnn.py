@@ -422,3 +422,29 @@ def test_a_source_without_tokens_is_refused():
     model = AttnRnnForConditionalGeneration(AttnRnnConfig(vocab_size=10, hidden_size=8, attention_size=8))
     with pytest.raises(ValueError, match="must have at least one token"):
         model(torch.empty(1, 0, dtype=torch.long), labels=torch.tensor([[3, 2]]))
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "bahdanau lstm", "luong fed", "luong dot"])
+def test_value_norms_are_the_share_of_a_state_in_what_reads_the_context(name):
+    """The matrices that read the context, applied to a context that is one encoder state alone."""
+    model = make(name)
+    states = torch.randn(2, 5, model.config.source_width)
+    (norms,) = model.model.decoder.value_norms(states)
+    assert norms.shape == (2, 1, 5)
+    network = model.model.decoder.network
+    for row, position in itertools.product(range(2), range(5)):
+        state, width = states[row, position], model.config.hidden_size
+        if name.startswith("luong"):
+            read = network.combine(torch.cat([state, torch.zeros(width)]))
+        else:
+            layer, embedding = network.rnn.layers[0], model.config.embedding_width
+            step = layer.weight_ih_l0 @ torch.cat([torch.zeros(embedding), state])
+            nothing = torch.zeros(width + embedding)
+            output = network.output.projection
+            read = torch.cat([step, output(torch.cat([nothing, state])) - output.bias])
+        torch.testing.assert_close(norms[row, 0, position], read.square().sum().sqrt())
+
+
+def test_without_attention_there_are_no_value_norms():
+    model = make("cho")
+    assert model.model.decoder.value_norms(torch.randn(1, 2, model.config.source_width)) is None

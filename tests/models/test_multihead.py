@@ -1,6 +1,8 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """Multi-head attention against loops over single vectors and torch's layer, and step by step against all at once."""
 
+import copy
+
 import pytest
 import reference
 import torch
@@ -326,3 +328,23 @@ def test_a_width_that_heads_do_not_divide_is_refused_unless_the_head_s_width_is_
     with pytest.raises(ValueError, match="hidden_size=6 must be a multiple of num_heads=4"):
         MultiHeadAttention(6, 4)
     assert MultiHeadAttention(6, 4, head_dim=2)(torch.randn(1, 2, 6))[0].shape == (1, 2, 6)
+
+
+def test_value_norms_are_what_each_key_adds_alone():
+    """With one key all the weight is on it: the output without its bias is the sum over heads of what they add."""
+    torch.manual_seed(0)
+    for heads in (1, 4):
+        layer = MultiHeadAttention(8, heads, data_size=6)
+        data = torch.randn(2, 5, 6)
+        norms = layer.value_norms(data)
+        assert norms.shape == (2, heads, 5)
+        for head in range(heads):
+            alone = copy.deepcopy(layer)  # all other heads are cut from the output projection
+            with torch.no_grad():
+                width = layer.head_dim
+                alone.output_projection.weight[:, : head * width] = 0
+                alone.output_projection.weight[:, (head + 1) * width :] = 0
+            for key in range(5):
+                output, _ = alone(torch.randn(2, 1, 8), data[:, key : key + 1])
+                added = (output - alone.output_projection.bias)[:, 0]
+                torch.testing.assert_close(norms[:, head, key], added.square().sum(dim=-1).sqrt())
