@@ -32,7 +32,14 @@ from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, HfArg
 
 import hf_attn  # noqa: F401  registers the package's models with the Auto classes
 from hf_attn.data import load_pairs, phrasebook, tokenize_pairs, train_tokenizer
-from hf_attn.evaluation import bleu_by_length, bleu_statistics, bootstrap_bleu, learning_curve, paired_bootstrap
+from hf_attn.evaluation import (
+    bleu_by_length,
+    bleu_statistics,
+    bootstrap_bleu,
+    format_table,
+    learning_curve,
+    paired_bootstrap,
+)
 from hf_attn.training import get_recipe, pair_lengths
 from hf_attn.training.arguments import parse_overrides
 from hf_attn.training.recipes import hardware_defaults
@@ -205,31 +212,37 @@ def rates_by_layer(rates: dict[str, float]) -> list[list[float]]:
 def describe_run(comparison: Comparison) -> str:
     """Say on what the seconds were measured."""
     jobs, threads = comparison.run["jobs"], comparison.run["threads"]
-    machine = (
-        torch.cuda.get_device_name() if torch.cuda.is_available() else f"{os.cpu_count()} {platform.machine()} cores"
-    )
+    machine = f"{os.cpu_count()} {platform.machine()} cores"
+    if torch.cuda.is_available():
+        machine = torch.cuda.get_device_name()
     precision = "bfloat16" if comparison.arguments.get("bf16", hardware_defaults()["bf16"]) else "float32"
     return f"{jobs} models at a time, {threads} thread{'s' * (threads > 1)} each, on {machine}, {precision}"
 
 
 def write_table(report: dict[str, Any], comparison: Comparison) -> str:
     """Write the Markdown table and the differences."""
-    models, data = report["models"], comparison.data
-    last = next(iter(models.values()))["by_length"][-1]
-    columns = ["model", "recipe", "BLEU", f"BLEU, sources of {last['range']} words", "chrF", "perplexity"]
-    columns += ["seconds", "target tokens a second", "parameters"]
-    lines = ["| " + " | ".join(columns) + " |", "|---|---|" + "---:|" * (len(columns) - 2)]
-    for name, model in models.items():
-        both = [f"{one['bleu']:.1f} ({one['low']:.1f} to {one['high']:.1f})" for one in (model, model["by_length"][-1])]
-        seconds = f"{'' if model['curve']['clocked'] else 'about '}{model['seconds']:,.0f}"
-        speed, size = f"{model['target_tokens_per_second']:,.0f}", f"{model['parameters']:,}"
-        cells = [name, comparison.models[name]["recipe"], *both, f"{model['chrf']:.1f}", f"{model['perplexity']:.2f}"]
-        lines.append("| " + " | ".join([*cells, seconds, speed, size]) + " |")
-    languages, beams = f"{data['source_lang']}-{data['target_lang']}", comparison.evaluation["num_beams"]
-    lines += [
+    rows = []
+    for name, model in report["models"].items():
+        long = model["by_length"][-1]
+        row = {
+            "model": name,
+            "recipe": comparison.models[name]["recipe"],
+            "BLEU": f"{model['bleu']:.1f} ({model['low']:.1f} to {model['high']:.1f})",
+            f"BLEU, sources of {long['range']} words": f"{long['bleu']:.1f} ({long['low']:.1f} to {long['high']:.1f})",
+            "chrF": f"{model['chrf']:.1f}",
+            "perplexity": f"{model['perplexity']:.2f}",
+            "seconds": f"{'' if model['curve']['clocked'] else 'about '}{model['seconds']:,.0f}",
+            "target tokens a second": f"{model['target_tokens_per_second']:,.0f}",
+            "parameters": f"{model['parameters']:,}",
+        }
+        rows.append(row)
+    data, beams = comparison.data, comparison.evaluation["num_beams"]
+    lines = [
+        format_table(rows),
         "",
-        f"{report['sentences']} test sentences {languages}, {beams} beams; {report['updates']:,} updates each. BLEU "
-        f"with 95% interval (bootstrap, Koehn 2004). Seconds of training without evaluations: {report['run']}.",
+        f"{report['sentences']} test sentences {data['source_lang']}-{data['target_lang']}, {beams} beams; "
+        f"{report['updates']:,} updates each. BLEU with 95% interval (bootstrap, Koehn 2004). "
+        f"Seconds of training without evaluations: {report['run']}.",
         "",
     ]
     for pair in report["differences"]:
