@@ -10,8 +10,9 @@
         --anchors_file anchors.jsonl --train_file train.tsv --recommend --output_dir out/it/anchors
 
 writes ``evaluation.json`` and ``generated_predictions.txt`` into the output folder and prints the numbers, within a
-minute for a small model and 1,000 sentences on two cores. Sentences that have several references count once in BLEU and
-chrF, with all of them; perplexity counts every reference, whatever the batches.
+minute for a small model and 1,000 sentences on two cores; ``failures.html`` shows every translation with what looks
+wrong about it. Sentences that have several references count once in BLEU and chrF, with all of them; perplexity counts
+every reference, whatever the batches.
 
 ``--alignment`` needs the gold word links of the phrasebook, ``--anchors_file`` brings phrases that translate each other
 (and measures nothing else). The model reads the reference translations (forced decoding); each target word is linked to
@@ -36,15 +37,18 @@ from transformers import HfArgumentParser
 from hf_attn.data import load_pairs, phrasebook, text_words
 from hf_attn.evaluation import (
     AnchoredPairs,
+    Failure,
     GoldPairs,
     anchor_tokens,
     compare_aligners,
     corpus_perplexity,
+    count_failures,
     evaluate_translations,
     format_table,
     load_anchors,
 )
 from hf_attn.inference import Translator
+from hf_attn.visualization import failure_sheet
 
 
 @dataclass
@@ -162,8 +166,8 @@ def write_recommendation(model: Path, chosen: dict[str, Any]) -> None:
 
 def measure_translation(
     translator: Translator, args: EvaluationArguments, sources: list[str], references: list[list[str]]
-) -> tuple[dict[str, Any], list[str]]:
-    """Translate the sources; return the numbers and the translations."""
+) -> tuple[dict[str, Any], list[str], list[list[Failure]]]:
+    """Translate the sources; return the numbers, the translations, and what looks wrong with each."""
     started = time.perf_counter()
     translations = translator(
         sources,
@@ -175,15 +179,17 @@ def measure_translation(
     )
     seconds = time.perf_counter() - started
     texts = [translation.text for translation in translations]
+    failures = [translation.failures(args.source_lang, args.target_lang) for translation in translations]
     results = {
         "num_beams": args.num_beams,
         **evaluate_translations(texts, references, target_lang=args.target_lang),
         "truncated": sum(translation.truncated for translation in translations),
+        "failures": count_failures(failures),
         "with_unknown_words": sum("<unk>" in translation.target_tokens for translation in translations),
         "translation_seconds": round(seconds, 2),
         **measure_perplexity(translator, sources, references, args.batch_size),
     }
-    return results, texts
+    return results, texts, failures
 
 
 def main(args: EvaluationArguments) -> dict[str, Any]:
@@ -202,8 +208,10 @@ def main(args: EvaluationArguments) -> dict[str, Any]:
     dataset = None
     if not args.anchors_file:
         sources, references, dataset = load_sentences(args)
-        numbers, texts = measure_translation(translator, args, sources, references)
+        numbers, texts, failures = measure_translation(translator, args, sources, references)
         results |= numbers
+        langs = {"source_lang": args.source_lang, "target_lang": args.target_lang}
+        failure_sheet(sources, texts, failures, references, **langs).save(folder / "failures.html")
         lines = [re.sub(r"[\r\n]+", " ", text) + "\n" for text in texts]
         folder.joinpath("generated_predictions.txt").write_text("".join(lines), encoding="utf-8", newline="\n")
     if args.alignment or args.anchors_file:

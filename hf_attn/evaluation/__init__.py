@@ -11,6 +11,7 @@ from .alignment_table import AnchoredPairs, GoldPairs, compare_aligners, format_
 from .anchors import anchor_accuracy, anchor_tokens, load_anchors
 from .bootstrap import bleu_statistics, bootstrap_bleu, paired_bootstrap
 from .comparison import bleu_by_length, learning_curve
+from .failures import Failure, count_failures, find_failures
 from .ibm_model_1 import agreed_links, train_ibm_model_1
 from .likelihood import corpus_perplexity, sequence_log_probs
 from .loading import METRICS, load_metric, metric_path
@@ -19,6 +20,7 @@ from .translation import bleu_scores, chrf_scores, evaluate_translations
 __all__ = [
     "METRICS",
     "AnchoredPairs",
+    "Failure",
     "GoldPairs",
     "agreed_links",
     "alignment_error_rate",
@@ -31,9 +33,11 @@ __all__ = [
     "bootstrap_bleu",
     "chrf_scores",
     "compare_aligners",
+    "count_failures",
     "corpus_perplexity",
     "diagonal_links",
     "evaluate_translations",
+    "find_failures",
     "format_table",
     "learning_curve",
     "links_from_weights",

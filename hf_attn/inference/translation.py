@@ -28,6 +28,7 @@ from functools import cached_property
 import torch
 
 from hf_attn.data.pieces import Span, group_pieces
+from hf_attn.evaluation import Failure, find_failures
 from hf_attn.models.checks import ALIGNMENT_METHODS
 
 _NAMES = {
@@ -203,6 +204,21 @@ class Translation:
             return Alignment(weights, self.target_tokens, self.source_tokens, description)
         view = self.words()
         return Alignment(view.merge(weights), view.target_words, view.source_words, description)
+
+    def failures(self, source_lang: str | None = None, target_lang: str | None = None) -> list[Failure]:
+        """Find what looks plainly wrong with the translation: see `hf_attn.evaluation.find_failures`.
+
+        Args:
+            source_lang: language code of the source, such as "en"; None leaves out what needs it.
+            target_lang: the same of the translation.
+
+        Returns:
+            The failures; of a source of several lines those of all lines.
+        """
+        if self.segments:
+            return [failure for segment in self.segments for failure in segment.failures(source_lang, target_lang)]
+        langs = {"source_lang": source_lang, "target_lang": target_lang}
+        return find_failures(self.source, self.text, **langs, truncated=self.truncated)
 
     def to_dict(self) -> dict:
         """Give everything but the attention weights and spans as plain values that `json` can write."""

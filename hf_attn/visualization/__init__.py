@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .alignment_html import alignment_html
 from .extract import GeneratedAttentions, attentions_from_generate, to_bertviz
+from .failure_sheet import failure_sheet
 from .page import HtmlPage
 from .steps import attention_steps
 from .steps_html import steps_html
@@ -24,6 +25,7 @@ __all__ = [
     "attention_grid",
     "attention_steps",
     "attentions_from_generate",
+    "failure_sheet",
     "steps_html",
     "head_error_rates",
     "learning_curves",
