@@ -177,9 +177,9 @@ def _lost_negation(source: str, text: str, source_lang: str | None, target_lang:
         return
     before, after = negation.is_negated(source, source_lang), negation.is_negated(text, target_lang)
     if before and not after and not negation.may_be_negated(text, target_lang):
-        yield "the source is negated, the translation is not"
+        yield "only the source is negated"
     if after and not before and not negation.may_be_negated(source, source_lang):
-        yield "the translation is negated, the source is not"
+        yield "only the translation is negated"
 
 
 _CHECKS = {

@@ -111,7 +111,9 @@ def mentions(text: str, number: int, lang: str | None) -> bool:
         lang: the language of the text; of a language that is not known here, digits alone are read.
     """
     matches = _DIGITS.findall(text)
-    digits = {_whole(match) for match in matches} | {int(run) for match in matches for run in re.findall(r"\d+", match)}
+    digits = {_whole(match) for match in matches} | {
+        _whole(run) for match in matches for run in re.findall(r"\d+", match)
+    }
     accepted = {number}
     if number <= 24:
         accepted |= {number - 12, number + 12}  # "3 p.m.": "15 h"
@@ -188,7 +190,7 @@ def _spell_korean(number: int) -> str:
 
 
 def _whole(digits: str) -> int:
-    return int(re.sub(r"\D", "", digits))
+    return int(re.sub(r"\D", "", digits)[:18])  # Python reads at most 4,300 digits
 
 
 def _plain(text: str) -> str:

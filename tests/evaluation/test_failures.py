@@ -167,6 +167,7 @@ def test_numbers_in_words_are_read_back(lang):
 def test_digits_are_read_as_people_write_them():
     assert numbers_in("1,000 and 1\u202f000 and 1.000", None) == {1000}
     assert numbers_in("March 31 1999 at 8:05, version 2.1", None) == {31, 1999, 8, 5, 21}
+    assert find_failures("9" * 5000, "8" * 5000)[-1].kind == "lost_number"
     assert numbers_in("OCT2DEC, 3D, 5 miles, the two of us, one", "en") == set()
 
 

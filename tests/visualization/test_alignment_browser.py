@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,59 +14,9 @@ from hf_attn.visualization import alignment_html
 
 pytestmark = pytest.mark.browser
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 LONG = (
     "the old teacher who had read the book wrote a letter to Donaudampfschifffahrtsgesellschaftskapitänsmützenfabrik "
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium. The tests fail where there is none: install chromium and `pip install playwright`."""
-    from playwright.sync_api import sync_playwright
-
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    executable = next((path for path in map(shutil.which, names) if path), None)
-    assert executable, "no Chromium found; on Debian: sudo apt-get install chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_page(browser, tmp_path):
-    """A function that opens a document; at the end of the test it must have asked for nothing and broken nothing."""
-    contexts, complaints = [], []
-
-    def open_page(document, width=1000, dark=False):
-        path = tmp_path / f"page-{len(contexts)}.html"
-        path.write_text(document, encoding="utf-8")
-        context = browser.new_context(
-            viewport={"width": width, "height": 700}, color_scheme="dark" if dark else "light", offline=True
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(5000)
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: request.url == path.as_uri() or complaints.append(request.url))
-        page.goto(path.as_uri())
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert [complaint for complaint in complaints if complaint != "about:srcdoc"] == []
 
 
 READ = """words => words.map(word => ({
