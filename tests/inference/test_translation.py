@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hf_attn.data.pieces import group_pieces
 from hf_attn.data.words import split_words
+from hf_attn.evaluation import find_failures
 from hf_attn.inference.translation import ALIGNMENT_METHODS, Translation
 
 END = None  # the span of "</s>"
@@ -180,6 +181,16 @@ def test_words_without_pieces():
 def test_tokens_need_spans():
     with pytest.raises(ValueError, match="spans has 0 entries"):
         group_pieces("a", ["a"], [])
+
+
+def test_failures_are_those_of_the_sentence_or_of_its_lines():
+    fine = Translation("I sleep.", "Je dors.", [], [], [], 0.0)
+    cut = Translation("He has 3 dogs.", "Il a des", [], [], [], 0.0, truncated=True)
+    assert fine.failures("en", "fr") == []
+    assert [failure.kind for failure in cut.failures("en", "fr")] == ["truncated", "lost_number"]
+    assert cut.failures() == find_failures("He has 3 dogs.", "Il a des", truncated=True)
+    both = Translation("I sleep.\nHe has 3 dogs.", "Je dors.\nIl a des", [], [], [], 0.0, segments=[fine, cut])
+    assert both.failures("en", "fr") == cut.failures("en", "fr")
 
 
 def test_to_dict_can_be_written_as_json():

@@ -12,6 +12,7 @@ import torch
 from transformers import HfArgumentParser, MarianConfig, MarianMTModel
 
 from hf_attn.data import phrasebook, split_words, train_tokenizer
+from hf_attn.evaluation import count_failures
 from hf_attn.inference import Translator
 from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
 from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
@@ -84,6 +85,9 @@ def test_a_file_with_several_references(script, folder, tmp_path):
     assert results["sentences"] == 3
     assert results["truncated"] == sum(translation.target_tokens[-1] != "</s>" for translation in translations)
     assert results["empty"] == sum(text == "" for text in texts)
+    assert results["failures"] == count_failures(translation.failures("en", "fr") for translation in translations)
+    sheet = (tmp_path / "out" / "failures.html").read_text(encoding="utf-8")
+    assert sheet.count("<tr data-kinds=") == 3 and "Le chat est en train de dormir." in sheet
 
     model, tokenizer = Translator(folder).model, Translator(folder).tokenizer
     total, count = 0.0, 0
