@@ -54,7 +54,10 @@ FRAME_SCRIPT = """
 // bar, and light or dark as what surrounds it.
 if (window.frameElement) {
   const frame = window.frameElement, scheme = getComputedStyle(frame).colorScheme;
-  if (scheme !== "normal") document.documentElement.style.colorScheme = scheme;
+  if (scheme !== "normal") {
+    document.documentElement.style.colorScheme = scheme;
+    document.body.style.background = "transparent";
+  }
   new ResizeObserver(() => { frame.style.height = document.body.offsetHeight + "px"; }).observe(document.body);
 }
 """

@@ -58,7 +58,7 @@ def attention_steps(
         raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}")
     layers, heads = 1, 1
     if model_type == "attn-transformer":
-        layers, heads = config.decoder_layers, config.decoder_attention_heads
+        layers, heads = int(config.decoder_layers), int(config.decoder_attention_heads)
     layer = layers - 1 if layer is None else layer
     for name, value, count in (
         ("position", position, len(translation.target_ids)),

@@ -1,0 +1,115 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""A Space with tiny models that learned a few pairs in seconds, served on this machine."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("gradio")
+
+from hf_attn.data import train_tokenizer
+from hf_attn.models.configuration_attn_rnn import AttnRnnConfig
+from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
+from hf_attn.models.modeling_attn_rnn import AttnRnnForConditionalGeneration
+from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
+
+ROOT = Path(__file__).parents[2]
+PAIRS = {
+    "en-fr": [
+        ("The old teacher reads a long letter in the garden.", "Le vieux professeur lit une longue lettre au jardin."),
+        ("We did not see the three red books.", "Nous n'avons pas vu les trois livres rouges."),
+        ("Where is the girl?", "Où est la fille ?"),
+        ("The girl reads.", "La fille lit."),
+    ],
+    "en-ko": [
+        ("The old teacher reads a long letter in the garden.", "늙은 선생님이 정원에서 긴 편지를 읽습니다."),
+        ("We did not see the three red books.", "우리는 빨간 책 세 권을 보지 못했습니다."),
+        ("Where is the girl?", "소녀는 어디에 있습니까?"),
+        ("The girl reads.", "소녀가 읽습니다."),
+    ],
+}
+SIZES = {"hidden_size": 32, "dropout": 0.0}
+MODELS = {
+    "en-fr-none": {"attention_type": "none"},
+    "en-fr-bahdanau": {"attention_type": "bahdanau"},
+    "en-fr-luong": {"attention_type": "luong"},
+    "en-fr-transformer": None,
+    "en-ko-bahdanau": {"attention_type": "bahdanau"},
+}
+
+
+def new_model(name, vocab_size):
+    """A tiny model of the architecture in its name."""
+    torch.manual_seed(1)
+    if MODELS[name] is not None:
+        config = AttnRnnConfig(
+            vocab_size=vocab_size, embedding_size=32, rnn_type="gru", initializer_range=0.3, **SIZES, **MODELS[name]
+        )
+        return AttnRnnForConditionalGeneration(config)
+    config = AttnTransformerConfig(
+        vocab_size=vocab_size,
+        encoder_layers=1,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_intermediate_size=32,
+        decoder_intermediate_size=32,
+        **SIZES,
+    )
+    return AttnTransformerForConditionalGeneration(config)
+
+
+def train(model, tokenizer, pairs, steps=60):
+    """Teach a model the pairs, well enough to end its sentences."""
+    sources, targets = zip(*pairs, strict=True)
+    inputs = tokenizer(list(sources), padding=True, return_tensors="pt")
+    labels = tokenizer(list(targets), padding=True, return_tensors="pt").input_ids
+    labels = labels.masked_fill(labels == tokenizer.pad_token_id, -100)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    model.train()
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(**inputs, labels=labels).loss.backward()
+        optimizer.step()
+    return model.eval()
+
+
+@pytest.fixture(scope="session")
+def models_folder(tmp_path_factory):
+    """A folder of models as they are shipped: no code beside the weights."""
+    folder = tmp_path_factory.mktemp("space") / "models"
+    for pair, sentences in PAIRS.items():
+        tokenizer = train_tokenizer([sentence for both in sentences for sentence in both], 420)
+        for name in (name for name in MODELS if name.startswith(pair)):
+            model = train(new_model(name, len(tokenizer)), tokenizer, sentences)
+            model.save_pretrained(folder / name, include_code=False)
+            tokenizer.save_pretrained(folder / name)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def app():
+    """The module space/app.py."""
+    spec = importlib.util.spec_from_file_location("space_app", ROOT / "space" / "app.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def space(app, models_folder):
+    """What the page and the endpoints compute."""
+    return app.Space(app.load_models(models_folder))
+
+
+@pytest.fixture(scope="session")
+def server(app, models_folder):
+    """The address of the running Space."""
+    threads = torch.get_num_threads()
+    demo = app.build(models_folder)
+    _, url, _ = demo.launch(prevent_thread_lock=True, quiet=True, **app.LAUNCH)
+    yield url
+    demo.close()
+    torch.set_num_threads(threads)
