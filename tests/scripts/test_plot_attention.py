@@ -54,12 +54,12 @@ def plot(script, model_folder, output_dir, **options):
 
 
 def test_a_given_target(script, model_folder, tmp_path, capsys):
-    options = {"text": ["the cat"], "target": ["il gatto"], "layer": 0, "heads": [1]}
+    options = {"text": ["the cat"], "target": ["il gatto"], "layer": 0, "heads": [1], "method": "shifted"}
     plot(script, model_folder, tmp_path / "new", **options)
     picture, page = tmp_path / "new" / "alignment.png", tmp_path / "new" / "alignment.html"
     assert picture.read_bytes().startswith(b"\x89PNG")
     document = page.read_text(encoding="utf-8")
-    assert ">gatto</span>" in document and "layer 1 of 2, head 2 of 2" in document
+    assert ">gatto</span>" in document and "reads the word, layer 1 of 2, head 2 of 2" in document
     printed = capsys.readouterr().out
     assert "the cat\nil gatto\n" in printed and str(picture) in printed and str(page) in printed
 
