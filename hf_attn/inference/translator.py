@@ -8,14 +8,13 @@ and `Translator.score` is the same pass on pieces that the caller chose:
 
 where length counts the target pieces, "</s>" included and the start piece not. This is the score by which transformers
 5.24 ranks finished beams (`sequences_scores`). `decoding.py` prepares the call of `generate`, and has the other score,
-GNMT's with its coverage penalty. `ensemble.py` makes one model of several.
+GNMT's with its coverage penalty. `sides.py` turns text into pieces and back, `ensemble.py` makes one model of several.
 """
 
 import dataclasses
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +23,15 @@ from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from hf_attn.data.pieces import UNKNOWN, Span
-from hf_attn.data.tokenizer import piece_spans, readable_tokens
-
-from .decoding import Decoding, decode_batch, special_ids, start_id, stop_ids
+from .decoding import Decoding, decode_batch, start_id, stop_ids
 from .loading import load_translator, position_limit
+from .sides import Side, encode, output_side, prefix_pieces
 from .translation import Translation
 
 Tokenizers = PreTrainedTokenizerBase | tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 ModelLike = Any  # a folder, a Hub id, a list of them, a Translator, or a tuple (model, tokenizer)
 
 _LINE_BREAK = re.compile(r"(\r\n|\n|\r)")  # U+2028 and the like are characters of a line
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One sentence as pieces."""
-
-    text: str
-    ids: list[int]
-    tokens: list[str]
-    spans: list[Span | None]
-    truncated: bool
 
 
 class Translator:
@@ -146,12 +132,12 @@ class Translator:
             lines += full
             forced += [start, *[[]] * len(full)][: len(full)]
 
-        def translate_batch(batch: list[tuple[_Side, list[int]]]) -> list[list[Translation]]:
+        def translate_batch(batch: list[tuple[Side, list[int]]]) -> list[list[Translation]]:
             sources = [(side.text, side.ids) for side, _ in batch]
             starts = [start for _, start in batch]
             outputs = decode_batch(self.model, decoding, sources, starts, self._stop_ids, self._pad_id)
             pairs = [
-                (side, self._output_side(ids, truncated))
+                (side, output_side(self.target_tokenizer, ids, truncated))
                 for (side, _), candidates in zip(batch, outputs, strict=True)
                 for ids, truncated in candidates
             ]
@@ -224,9 +210,9 @@ class Translator:
         pad_id: Any = self.tokenizer.pad_token_id
         return pad_id or 0  # masked wherever it is used, so any id will do
 
-    def _sources(self, texts: list[str]) -> list[_Side]:
+    def _sources(self, texts: list[str]) -> list[Side]:
         limit = position_limit(self.model, self.tokenizer)
-        sides = self._encode(self.tokenizer, "text", texts, limit, "source")
+        sides = encode(self.tokenizer, "text", texts, limit, "source")
         unknown = [
             side.tokens[i] if span is None else side.text[slice(*span)].strip()
             for side in sides
@@ -238,10 +224,10 @@ class Translator:
             warnings.warn(f"{len(unknown)} source pieces are unknown to the tokenizer, e.g. {shown}", stacklevel=3)
         return sides
 
-    def _targets(self, texts: list[str]) -> list[_Side]:
+    def _targets(self, texts: list[str]) -> list[Side]:
         limit = position_limit(self.model, self.target_tokenizer)
         argument = "text_target" if self.target_tokenizer is self.tokenizer else "text"
-        return self._encode(self.target_tokenizer, argument, texts, limit, "target")
+        return encode(self.target_tokenizer, argument, texts, limit, "target")
 
     def _prefixes(self, prefix: str | Iterable[str], count: int | None) -> list[list[int]]:
         """Turn the forced starts of `count` texts (None: of one text that is no list) into pieces."""
@@ -252,52 +238,12 @@ class Translator:
             raise ValueError(f"prefix has {len(given)} entries for {count} texts; give one for all, or one for each")
         if any(_LINE_BREAK.search(text) for text in given):
             raise ValueError("prefix has several lines; a text of several lines is translated line by line")
-        special, pieces = special_ids(self.target_tokenizer), []
-        for side in self._targets(given):
-            if self.target_tokenizer.unk_token_id in side.ids:
-                raise ValueError(f"prefix is {side.text!r}, of which the tokenizer does not know every word")
-            ends = side.ids[-1:] and side.ids[-1] in special
-            pieces.append(side.ids[: len(side.ids) - bool(ends)] if side.text else [])
+        pieces = [prefix_pieces(self.target_tokenizer, side) for side in self._targets(given)]
         return pieces * (1 if count is None else count) if isinstance(prefix, str) else pieces
-
-    def _encode(
-        self, tokenizer: PreTrainedTokenizerBase, argument: str, texts: list[str], limit: int, name: str
-    ) -> list[_Side]:
-        """Turn texts into pieces, cut to `limit`; special pieces typed by a user stay text."""
-        if not texts:
-            return []
-        # No truncation or padding here: both are settings of the shared tokenizer object.
-        options: dict[str, Any] = {
-            "split_special_tokens": True,
-            "truncation": False,
-            "padding": False,
-            "verbose": False,
-        }
-        all_ids = tokenizer(**{argument: texts}, **options)["input_ids"]
-        sides = []
-        for text, ids in zip(texts, all_ids, strict=True):
-            truncated = len(ids) > limit
-            if truncated:
-                end = ids[-1:] if ids[-1] in special_ids(tokenizer) else []
-                ids = ids[: limit - len(end)] + end
-            sides.append(_side(tokenizer, text, ids, truncated))
-        cut = sum(side.truncated for side in sides)
-        if cut:
-            message = f"{cut} of {len(texts)} {name} sentences are longer than {limit} pieces; their ends were cut off"
-            warnings.warn(message, stacklevel=4)
-        return sides
-
-    def _output_side(self, ids: list[int], truncated: bool) -> _Side:
-        tokenizer = self.target_tokenizer
-        ordinary = [i for i in ids if i not in special_ids(tokenizer)]
-        text = str(tokenizer.decode(ordinary, clean_up_tokenization_spaces=False))
-        if tokenizer.unk_token_id in ordinary:  # an unknown word stays visible, and apart from the word before it
-            text = re.sub(rf"(?<=\S){UNKNOWN}", f" {UNKNOWN}", text)
-        return _side(tokenizer, text, ids, truncated)
 
     @torch.no_grad()
     def _teacher_forced(
-        self, pairs: list[tuple[_Side, _Side]], return_attention: bool, length_penalty: float
+        self, pairs: list[tuple[Side, Side]], return_attention: bool, length_penalty: float
     ) -> list[Translation]:
         """Run the model on known targets: the only place where log-probabilities and weights are read."""
         self.model.eval()  # a no-op but for a model that was being trained
@@ -430,13 +376,6 @@ def _checked_texts(name: str, texts: Any) -> list[str]:
 def _check_batch_size(batch_size: int) -> None:
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(f"batch_size is {batch_size!r}; it must be a whole number of at least 1")
-
-
-def _side(tokenizer: PreTrainedTokenizerBase, text: str, ids: list[int], truncated: bool) -> _Side:
-    special = special_ids(tokenizer)
-    ordinary_spans = iter(piece_spans(tokenizer, text, [i for i in ids if i not in special]))
-    spans = [None if i in special else next(ordinary_spans) for i in ids]
-    return _Side(text, ids, readable_tokens(tokenizer, ids), spans, truncated)
 
 
 def _in_batches(

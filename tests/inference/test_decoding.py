@@ -87,6 +87,8 @@ def test_prefixes_that_cannot_be(marian, tokenizer):
     for texts, prefix in (("a", ["Le"]), ("a", None), (["a"], [3])):
         with pytest.raises(TypeError, match="prefix"):
             translator(texts, prefix=prefix)
+    with pytest.warns(UserWarning, match="longer than 64"), pytest.raises(ValueError, match="more than the 64 pieces"):
+        translator("a", prefix="Le chat " * 40)
     assert len(pieces(tokenizer, "Le chat")) == 2
     words = train_tokenizer([sentence for pair in PAIRS for sentence in pair], 100, kind="word")
     with pytest.raises(ValueError, match="prefix is 'Le zèbre', of which the tokenizer does not know every word"):

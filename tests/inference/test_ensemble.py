@@ -127,10 +127,21 @@ def test_weights_are_the_mean_of_those_of_the_models(tokenizer):
         assert not torch.allclose(first, second, atol=1e-2)
         assert torch.allclose(getattr(result, name), (first + second) / 2, atol=1e-5)
     assert result.value_norms is None
-    assert torch.equal(result.alignment().weights, result.alignment(method="shifted").weights)
     for position, log_prob in enumerate(result.token_log_probs):
         shares = [math.exp(single.token_log_probs[position]) for single in singles]
         assert log_prob == pytest.approx(math.log(sum(shares) / 2), abs=1e-4)
+
+
+def test_the_recommended_alignment_is_kept_where_all_agree_but_for_norms(tokenizer):
+    first, second = (
+        new_transformer(alignment_method="shifted_value_norm", alignment_layer=0, initializer_range=spread)
+        for spread in (0.02, 0.2)
+    )
+    agreed = Translator([first, second], tokenizer).score(*PAIRS[1])
+    assert agreed.alignment().description == agreed.alignment(layer=0, method="shifted").description
+    assert torch.equal(agreed.alignment().weights, agreed.alignment(layer=0, method="shifted").weights)
+    differing = Translator([first, trained("transformer")], tokenizer).score(*PAIRS[1])
+    assert torch.equal(differing.alignment().weights, differing.alignment(layer=1, method="weights").weights)
 
 
 def test_weights_of_different_shapes_have_no_mean(tokenizer):

@@ -14,6 +14,7 @@ import hf_attn  # noqa: F401  registers the families
 from hf_attn.data import train_tokenizer
 from hf_attn.inference import Translator, score, translate
 from hf_attn.inference.decoding import GumbelNoise
+from hf_attn.inference.sides import output_side
 
 from .conftest import PAIRS, SOURCES, new_marian, new_rnn, new_transformer, trained
 
@@ -270,7 +271,7 @@ def test_unknown_words_are_named_and_stay_visible():
     model = new_marian(vocab_size=len(tokenizer))
     ids = tokenizer.convert_tokens_to_ids(["▁Le", "<unk>", "▁dort", "<unk>", "<unk>", "</s>"])
     translator = Translator(model, tokenizer)
-    side = translator._output_side(ids, False)
+    side = output_side(tokenizer, ids, False)
     assert side.text == "Le <unk> dort <unk> <unk>"
     with pytest.warns(UserWarning, match="2 source pieces are unknown to the tokenizer, e.g. '뷁', 'zebra'"):
         result = translator("The 뷁 sleeps zebra.")
