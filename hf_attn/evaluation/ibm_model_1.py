@@ -7,7 +7,7 @@
     maximisation   t(target | s) = expected links of s to target / expected links of s to anything
 
 t starts uniform and grows better with every iteration (expectation-maximisation). Position plays no part.
-Paper: Brown et al. 1993, section 4.1 and Table 1 (J93-2003). Differs from the paper: no empty source word, so every
+Paper: Brown et al. 1993, section 4.1 (J93-2003). Differs from the paper: no empty source word, so every
 target word is linked.
 Read next: `alignment.py`, which compares such links with gold ones.
 """

@@ -11,7 +11,7 @@ Which weights stand for target piece i, and how, is the method:
     shifted             row i + 1: the step that reads the piece (Chen et al. 2020, arXiv 2004.14837; Kobayashi's AWI)
     value_norm          row i, each weight times the norm of its value behind the projections (Kobayashi et al. 2020,
                         arXiv 2004.10102), divided by their sum so that rows sum to 1
-    shifted_value_norm  the same of row i + 1 (Kobayashi et al. 2020, section 5)
+    shifted_value_norm  the same of row i + 1 (Kobayashi et al. 2020)
 
 Which is right for a model has to be measured (`hf_attn/evaluation/alignment_table.py`). The step after knows the word,
 and is the better one in the deep Transformers of these papers or where it was taught to align; in shallow ones, and in

@@ -479,7 +479,7 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
 
     def value_norms(self, encoder_hidden_states: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
         """Measure how much each source token adds where the context is read: the norm of its state times the matrices
-        that read it. After Kobayashi 2020 (arXiv 2004.10102) section 2, which is about the Transformer.
+        that read it. After Kobayashi 2020 (arXiv 2004.10102), which is about the Transformer.
 
         Args:
             encoder_hidden_states: (batch, source_len, source_width)

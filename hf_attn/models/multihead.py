@@ -133,7 +133,7 @@ class MultiHeadAttention(nn.Module):
     def value_norms(self, data: torch.Tensor) -> torch.Tensor:
         """Measure what each key adds to the output where all the weight is on it: || (data W_i^V + bias) W_i^O ||.
 
-        Paper: Kobayashi 2020 (arXiv 2004.10102) section 2.
+        Paper: Kobayashi 2020 (arXiv 2004.10102).
 
         Args:
             data: What is attended to, (batch, key_len, data_size)

@@ -6,10 +6,10 @@
 ``links[i]`` is spread evenly over the source pieces of the words that the word of piece i is linked to; a target piece
 without a link has no loss. ``attention`` is one head of one layer of cross-attention, or the attention of a recurrent
 network. Row i is the step that produces piece i, which has not seen it; where the model's config says "shifted", the
-step that reads it (Chen et al. 2020, arXiv 2004.14837, section 3.2).
+step that reads it (Chen et al. 2020, arXiv 2004.14837).
 
-Paper: Garg et al. 2019 (arXiv 1909.02074), sections 4.2 and 4.3, with weight 0.05 and the layer before the last.
-Differs from the paper: the supervised step never sees the words behind it (their section 4.4 runs the decoder twice).
+Paper: Garg et al. 2019 (arXiv 1909.02074), its multi-task learning, with weight 0.05 and the layer before the last.
+Differs from the paper: the supervised step never sees the words behind it, for which they run the decoder twice.
 """
 
 from collections.abc import Iterable, Sequence
