@@ -70,7 +70,7 @@ def find_failures(
     langs = [None if lang is None else re.split("[-_]", lang)[0].lower() for lang in (source_lang, target_lang)]
     if not _words(source):
         return []
-    found = [Failure("truncated", "the end of the source or of the translation is missing")] if truncated else []
+    found = [Failure("truncated", "the source or the translation is cut off")] if truncated else []
     if not _words(text):
         return [Failure("empty", f"no word in {text!r}" if text.strip() else "nothing"), *found]
     found += [Failure("looping", detail) for detail in _loops(source, text)]
