@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(
@@ -19,6 +20,41 @@ ENVIRONMENT = {
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     "PYTHONPATH": str(ROOT),
 }
+
+
+# starts the Space, waits until its page answers, and stops it
+SERVE = """
+def serve():
+    import socket, subprocess, sys, time, urllib.request
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    app = subprocess.Popen([sys.executable, {app!r}], env={{**os.environ, "GRADIO_SERVER_PORT": port}})
+    try:
+        for _ in range(240):
+            assert app.poll() is None, "the Space ended"
+            try:
+                page = urllib.request.urlopen(f"http://127.0.0.1:{{port}}").read()
+                break
+            except OSError:
+                time.sleep(0.5)
+        assert b"gradio" in page
+    finally:
+        app.terminate()
+        app.wait()
+"""
+
+
+def shorter_comparison(folder):
+    """Write the quick comparison with two of its models and as many updates."""
+    comparison = yaml.safe_load((ROOT / "scripts" / "compare_quick.yaml").read_text(encoding="utf-8"))
+    comparison["arguments"] |= {"max_steps": 2, "max_train_samples": 200, "max_eval_samples": 4}
+    comparison["models"] = {name: comparison["models"][name] for name in ("none", "bahdanau")}
+    comparison["evaluation"]["max_samples"] = 20
+    comparison["differences"] = comparison["differences"][:1]
+    path = folder / "quick.yaml"
+    path.write_text(yaml.safe_dump(comparison), encoding="utf-8")
+    return path
 
 
 def commands(block):
@@ -49,7 +85,7 @@ def test_the_two_commands_are_whole_shell_scripts():
 @pytest.mark.slow
 def test_every_block_runs(tmp_path):
     (tmp_path / "scripts").symlink_to(ROOT / "scripts")
-    program = [f"import os\nos.chdir({str(tmp_path)!r})\n"]
+    program = [f"import os\nos.chdir({str(tmp_path)!r})\n", SERVE.format(app=str(ROOT / "space" / "app.py"))]
     for language, block in BLOCKS[1:]:
         if language == "python":
             program.append(block)
@@ -58,6 +94,10 @@ def test_every_block_runs(tmp_path):
             shorter = re.sub(r"--max_steps \d+", "--max_steps 5", shlex.join(command))
             if "evaluate_translation" in shorter:
                 shorter += " --max_samples 20"
+            shorter = shorter.replace("--quick", f"--config {shlex.quote(str(shorter_comparison(tmp_path)))}")
+            if command == ["python", "space/app.py"]:
+                program.append("serve()\n")
+                continue
             program.append(f"import subprocess\nsubprocess.run({shlex.split(shorter)!r}, check=True)\n")
     script = tmp_path / "readme.py"
     script.write_text("\n".join(program), encoding="utf-8")
@@ -70,6 +110,7 @@ def test_every_block_runs(tmp_path):
         "out/it/model.safetensors",
         "out/alignment.png",
         "out/alignment.html",
+        "out/quick/comparison.md",
         "out/mine/modeling_attn_transformer.py",
     ):
         assert (tmp_path / made).stat().st_size > 0, made
