@@ -202,7 +202,7 @@ def test_people_are_seldom_accused(name, langs):
 @pytest.mark.parametrize("pair", ["en-fr", "en-it", "en-ko"])
 def test_the_phrasebook_is_not_accused(pair):
     langs = tuple(pair.split("-"))
-    pairs = [(row[langs[0]], row[langs[1]]) for row in phrasebook(pair, "test", 600)["translation"]]
+    pairs = [(row[langs[0]], row[langs[1]]) for row in phrasebook(pair, "test", 400)["translation"]]
     for direction in (1, -1):
         assert rates([both[::direction] for both in pairs], langs[::direction]) == {}
 
@@ -223,7 +223,7 @@ TWO_TO_FIVE = {
 def test_faults_put_into_the_phrasebook_are_found(pair):
     target_lang = pair[-2:]
     put, found = Counter(), Counter()
-    for row in phrasebook(pair, "train", 1500)["translation"]:
+    for row in phrasebook(pair, "train", 1000)["translation"]:
         source, target = row["en"], row[target_lang]
         faults = {"empty": "", "copied": source, "looping": f"{target} {' '.join(target.split()[-3:] * 3)}"}
         if len(source.split()) < 6:
@@ -236,7 +236,7 @@ def test_faults_put_into_the_phrasebook_are_found(pair):
             if text != target:
                 put[kind] += 1
                 found[kind] += kind in kinds(source, text, pair)
-    assert all(put[kind] >= 15 for kind in ("empty", "copied", "looping", "lost_number", "lost_negation")), put
+    assert all(put[kind] >= 10 for kind in ("empty", "copied", "looping", "lost_number", "lost_negation")), put
     for kind, number in put.items():
         assert found[kind] >= 0.9 * number, (kind, found[kind], number)
 
