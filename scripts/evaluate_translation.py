@@ -194,6 +194,7 @@ def measure_translation(
 
 def main(args: EvaluationArguments) -> dict[str, Any]:
     """Translate, measure, write and print; return the numbers."""
+    sources, references, dataset = ([], [], None) if args.anchors_file else load_sentences(args)
     translator = Translator(args.model_name_or_path, trust_remote_code=args.trust_remote_code)
     if args.recommend and not translator.model.config.model_type.startswith("attn-"):
         raise ValueError("recommend needs a model of this package: no other reads what is recommended")
@@ -205,9 +206,7 @@ def main(args: EvaluationArguments) -> dict[str, Any]:
         "model": args.model_name_or_path,
         "data": name or args.test_file or args.anchors_file,
     }
-    dataset = None
     if not args.anchors_file:
-        sources, references, dataset = load_sentences(args)
         numbers, texts, failures = measure_translation(translator, args, sources, references)
         results |= numbers
         langs = {"source_lang": args.source_lang, "target_lang": args.target_lang}

@@ -19,7 +19,7 @@ OUTPUT = ["--output_dir", "out"]
         ("translate", [*NO_MODEL, "--text", "a", "--input", "b"], "give one of them"),
         ("translate", [*NO_MODEL, "--texts", "a"], "--texts"),
         ("plot_attention", [*NO_MODEL, *OUTPUT, "--text", "a"], "there is no such folder"),
-        ("evaluate_translation", [*NO_MODEL, *OUTPUT], "exactly one of test_file and phrasebook"),
+        ("evaluate_translation", [*NO_MODEL, *OUTPUT], "exactly one of test_file, phrasebook and anchors_file"),
         ("evaluate_translation", [*NO_MODEL, *OUTPUT, "--phrasebook", "en-de"], "choose one of en-it, en-fr, en-ko"),
         (
             "evaluate_translation",
