@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from chromium import chromium
 
 pytest.importorskip("gradio")
 
@@ -113,3 +114,10 @@ def server(app, models_folder):
     yield url
     demo.close()
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium."""
+    with chromium() as browser:
+        yield browser

@@ -1,22 +1,11 @@
 """Translations with known attention weights, and a browser to look at pages with."""
 
-import shutil
-
 import pytest
 import torch
+from chromium import chromium
 
 from hf_attn.data import split_words
 from hf_attn.inference import Translation
-
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture
@@ -55,16 +44,9 @@ def make_translation():
 
 @pytest.fixture(scope="module")
 def browser():
-    """A headless Chromium. The tests fail where there is none: install chromium and `pip install playwright`."""
-    from playwright.sync_api import sync_playwright
-
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    executable = next((path for path in map(shutil.which, names) if path), None)
-    assert executable, "no Chromium found; on Debian: sudo apt-get install chromium"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+    """A headless Chromium."""
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
