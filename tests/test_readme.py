@@ -102,7 +102,7 @@ def test_every_block_runs(tmp_path):
     script = tmp_path / "readme.py"
     script.write_text("\n".join(program), encoding="utf-8")
     run = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=600
+        [sys.executable, str(script)], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=900
     )
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-4000:]
     assert "0.3087" in run.stdout  # the lecture's weight of the first word
