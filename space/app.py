@@ -10,6 +10,7 @@ is ever read: no path, file or Hub id comes from a visitor, and no request leave
 
 import functools
 import inspect
+import math
 import os
 import re
 import unicodedata
@@ -273,10 +274,11 @@ class Space:
     def result(self, name: str, line: str, num_beams: int, words: bool) -> str:
         """Write one translation with its alignment."""
         translation = self.translation(name, line, num_beams)
-        flags = "".join(
-            f"<li>{escape(flag.kind.replace('_', ' '))}{escape(': ' + flag.detail if flag.detail else '')}</li>"
+        found = [
+            f"{flag.kind.replace('_', ' ')}: {flag.detail}" if flag.detail else flag.kind.replace("_", " ")
             for flag in self.failures(name, translation)
-        )
+        ]
+        flags = "".join(f"<li>{escape(flag)}</li>" for flag in dict.fromkeys(found))
         cut = "".join(f'<p class="small">{escape(sentence)}</p>' for sentence in unread(translation))
         if translation.cross_attentions is None:
             picture = (
@@ -286,12 +288,12 @@ class Space:
         else:
             page = alignment_html(translation, words=words)
             picture = replace(page, title=f"Attention alignment, {name}")._repr_html_()
-        target = pair_of(name).split("-")[1]
+        target, probability = pair_of(name).split("-")[1], math.exp(translation.score)
         return (
             f"<section><h3>{escape(architecture_name(name))}</h3>"
             f'<p class="translation" lang="{target}" dir="auto">{escape(translation.text) or "(nothing)"}</p>'
             + (f'<ul class="flags" aria-label="What looks wrong">{flags}</ul>' if flags else "")
-            + f'<p class="small">mean log-probability of a piece: {translation.score:.2f}</p>{cut}{picture}</section>'
+            + f'<p class="small">probability of a piece (geometric mean): {probability:.2f}</p>{cut}{picture}</section>'
         )
 
     def take_apart(self, text: str, model: str) -> tuple:

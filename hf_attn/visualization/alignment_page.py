@@ -90,9 +90,11 @@ SCRIPT = """
   }
 
   // The heatmap: rows are target words, columns source words, leaning so that they stand close.
-  const font = {"font-family": "system-ui, sans-serif", "font-size": 13}, size = 26, lean = Math.sin(Math.PI / 4);
+  const dense = Math.max(words.source.length, words.target.length) > 24, lean = Math.sin(Math.PI / 4);
+  const size = dense ? 17 : 26, font = {"font-family": "system-ui, sans-serif", "font-size": dense ? 11 : 13};
   const pen = document.createElement("canvas").getContext("2d");
-  const measure = (text) => { pen.font = "13px system-ui, sans-serif"; return pen.measureText(text).width; };
+  pen.font = font["font-size"] + "px system-ui, sans-serif";
+  const measure = (text) => pen.measureText(text).width;
   const heat = find("heatmap"), cells = [], marker = svg("rect", {class: "marker", fill: "none"});
 
   function drawHeatmap() {
@@ -106,13 +108,13 @@ SCRIPT = """
     heat.layout = {left, top, width, height: top + rows * size + 2};
     heat.setAttribute("viewBox", `0 0 ${width} ${heat.layout.height}`);
     heat.setAttribute("width", width);
-    heat.style.minWidth = Math.min(width, Math.max(280, 0.7 * width)) + "px";
+    heat.style.minWidth = Math.min(width, Math.max(240, (dense ? 0.9 : 0.7) * width)) + "px";
     for (const [key, value] of Object.entries(font)) heat.setAttribute(key, value);
     heat.append(svg("rect", {class: "paper", width, height: heat.layout.height, fill: "#ffffff"}));
     labels.source.forEach((text, source) => heat.append(svg("text",
       {fill: "#1c1c1e", transform: `translate(${left + (source + 0.6) * size} ${top - 6}) rotate(-45)`}, text)));
     labels.target.forEach((text, target) => {
-      heat.append(svg("text", {fill: "#1c1c1e", x: left - 6, y: top + (target + 0.5) * size + 4.5,
+      heat.append(svg("text", {fill: "#1c1c1e", x: left - 6, y: top + (target + 0.5) * size + font["font-size"] / 3,
         "text-anchor": "end"}, text));
       cells.push(labels.source.map((_, source) => svg("rect", {class: "cell", fill: "#b45309", stroke: "#c9ccd1",
         x: left + source * size, y: top + target * size, width: size, height: size})));

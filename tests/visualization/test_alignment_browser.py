@@ -229,8 +229,9 @@ def test_a_page_in_a_frame_is_as_dark_as_what_surrounds_it(make_translation, ope
     frame = alignment_html(make_translation("the cat", "il gatto"))._repr_html_()
     document = f'<!DOCTYPE html><body style="color-scheme: {inside}">{frame}</body>'
     page = open_page(document, dark=outside == "dark").frames[1]
-    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", paper)[:3])) > 384) == (inside == "light")
+    paper, ink = (page.evaluate(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color"))
+    assert (sum(map(int, re.findall(r"\d+", ink)[:3])) > 384) == (inside == "dark")
+    assert paper == "rgba(0, 0, 0, 0)", "what surrounds it shines through"
 
 
 def test_a_script_from_elsewhere_does_not_run(make_translation, browser, tmp_path):
