@@ -403,7 +403,7 @@ def translate_tab(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> Non
 
 
 def default(models: list[tuple[str, str]]) -> list[str]:
-    """Choose what is shown first: the network and the Transformer side by side where both are there."""
+    """Choose what is shown first: Bahdanau's network and the Transformer where they are there, else the first model."""
     names = [name for _, name in models]
     return [name for name in names if architecture_of(name) in ("bahdanau", "transformer")] or names[:1]
 
