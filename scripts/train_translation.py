@@ -14,11 +14,13 @@ command again to resume from the last checkpoint. ``--help`` lists all arguments
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
+from huggingface_hub.errors import StrictDataclassError
 from transformers import (
     AutoConfig,
     AutoModelForSeq2SeqLM,
@@ -142,11 +144,23 @@ def decode(tokenizer: PreTrainedTokenizerFast, ids: Any) -> list[str]:
     return tokenizer.batch_decode(ids.tolist(), skip_special_tokens=True)
 
 
-def main(argv: list[str] | None = None) -> dict[str, Any]:
-    """Train, evaluate, translate the test set and save, as the arguments say; return the measured numbers."""
+@dataclass
+class Run:
+    """All that a run needs: what it trains and measures, ready to start."""
+
+    trainer: TokenBatchTrainer
+    data_args: DataTrainingArguments
+    tokenizers: Tokenizers
+    checkpoint: str | None  # to resume from
+    tokenized: dict[str, Dataset]  # by split: train, validation, test
+    order: dict[str, np.ndarray]  # by measured split: the place in the file of each of its sentences
+    metrics: dict[str, Callable]  # by measured split
+
+
+def prepare(argv: list[str] | None = None) -> Run:
+    """Read arguments and data, and make tokenizers, model and Trainer: whatever a user may get wrong shows here."""
     model_args, data_args, training_args = parse_arguments(argv)
     source_lang, target_lang = data_args.source_lang, data_args.target_lang
-    output = Path(str(training_args.output_dir))
     set_seed(training_args.seed)
     checkpoint = find_checkpoint(training_args) if training_args.do_train else None
     if checkpoint:
@@ -215,31 +229,52 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
         tokens_per_batch=data_args.tokens_per_batch,
         **objective,
     )
+    return Run(trainer, data_args, tokenizers, checkpoint, tokenized, order, metrics)
 
-    if training_args.do_train:
-        result = trainer.train(resume_from_checkpoint=checkpoint)
-        # The Trainer counts sentences by per_device_train_batch_size, which batches by tokens do not follow.
-        numbers = {name: value for name, value in result.metrics.items() if name != "train_samples_per_second"}
-        report(trainer, "train", numbers | {"train_samples": len(tokenized["train"])})
-        if data_args.average_checkpoints > 1:
-            folders = last_checkpoints(output, data_args.average_checkpoints)
-            load_average(model, folders)
-            print(f"The model is now the mean of {', '.join(folder.name for folder in folders)}.")
-        trainer.save_model()
-        trainer.save_state()
-        if target_tokenizer is not None and training_args.should_save:
-            target_tokenizer.save_pretrained(str(output / "target_tokenizer"))
+
+def train(run: Run) -> None:
+    """Train to the end, average the last checkpoints if asked, and save model and tokenizers."""
+    trainer, target_tokenizer = run.trainer, run.tokenizers[1]
+    output = Path(str(trainer.args.output_dir))
+    result = trainer.train(resume_from_checkpoint=run.checkpoint)
+    # The Trainer counts sentences by per_device_train_batch_size, which batches by tokens do not follow.
+    numbers = {name: value for name, value in result.metrics.items() if name != "train_samples_per_second"}
+    report(trainer, "train", numbers | {"train_samples": len(run.tokenized["train"])})
+    if run.data_args.average_checkpoints > 1:
+        folders = last_checkpoints(output, run.data_args.average_checkpoints)
+        load_average(trainer.model, folders)
+        print(f"The model is now the mean of {', '.join(folder.name for folder in folders)}.")
+    trainer.save_model()
+    trainer.save_state()
+    if target_tokenizer is not None and trainer.args.should_save:
+        target_tokenizer.save_pretrained(str(output / "target_tokenizer"))
+
+
+def translate_test_set(run: Run) -> dict[str, Any]:
+    """Translate the test set, measure it, and write ``generated_predictions.txt`` in the order of the file."""
+    run.trainer.compute_metrics = run.metrics["test"]
+    beams = run.data_args.num_beams
+    prediction = run.trainer.predict(run.tokenized["test"], metric_key_prefix="predict", num_beams=beams)
+    if run.trainer.is_world_process_zero():
+        texts = decode(run.tokenizers[1] or run.tokenizers[0], prediction.predictions)
+        lines = [" ".join(texts[place].split()) + "\n" for place in np.argsort(run.order["test"])]
+        Path(str(run.trainer.args.output_dir), "generated_predictions.txt").write_bytes("".join(lines).encode())
+    return report(run.trainer, "predict", prediction.metrics or {})
+
+
+def main(argv: list[str] | None = None) -> dict[str, Any]:
+    """Train, evaluate and translate the test set, as far as the arguments ask for it; return the measured numbers."""
+    try:
+        run = prepare(argv)
+    except (ValueError, OSError, StrictDataclassError) as mistake:  # an error in training needs its traceback
+        sys.exit(f"error: {mistake}")
     results = {}
-    if training_args.do_eval:
-        results |= report(trainer, "eval", trainer.evaluate(num_beams=data_args.num_beams))
-    if training_args.do_predict:
-        trainer.compute_metrics = metrics["test"]
-        prediction = trainer.predict(tokenized["test"], metric_key_prefix="predict", num_beams=data_args.num_beams)
-        results |= report(trainer, "predict", prediction.metrics or {})
-        if trainer.is_world_process_zero():
-            texts = decode(target_tokenizer or tokenizer, prediction.predictions)
-            lines = [" ".join(texts[place].split()) + "\n" for place in np.argsort(order["test"])]
-            (output / "generated_predictions.txt").write_bytes("".join(lines).encode())
+    if run.trainer.args.do_train:
+        train(run)
+    if run.trainer.args.do_eval:
+        results |= report(run.trainer, "eval", run.trainer.evaluate(num_beams=run.data_args.num_beams))
+    if run.trainer.args.do_predict:
+        results |= translate_test_set(run)
     return results
 
 
@@ -251,8 +286,4 @@ def report(trainer: TokenBatchTrainer, split: str, metrics: dict[str, Any]) -> d
 
 
 if __name__ == "__main__":
-    try:
-        parse_arguments()
-    except ValueError as mistake:  # needs a sentence; an error in training needs its traceback
-        sys.exit(f"error: {mistake}")
     main()

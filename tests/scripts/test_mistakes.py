@@ -9,6 +9,7 @@ import pytest
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 NO_MODEL = ["--model_name_or_path", "./nowhere"]
 OUTPUT = ["--output_dir", "out"]
+FEW = ["--phrasebook", "en-it", "--recipe", "transformer-tiny", "--max_train_samples", "50", "--use_cpu"]
 
 
 @pytest.mark.parametrize(
@@ -33,10 +34,25 @@ OUTPUT = ["--output_dir", "out"]
         ("train_translation", [*OUTPUT, "--phrasebook", "en-it", "--recipe", "gpt-9"], "recipe must be one of"),
         ("train_translation", [*OUTPUT, "--phrasebook", "en-de"], "must be one of en-it, en-fr, en-ko"),
         ("train_translation", [*OUTPUT, "--phrasebook", "en-it", "--steps", "3"], "--steps"),
+        ("train_translation", [*OUTPUT, *FEW, "--config_overrides", "hidden_size=abc"], "expected int, got str"),
+        ("train_translation", [*OUTPUT, *FEW, "--config_overrides", "hidden_sise=8"], "no config field hidden_sise"),
+        (
+            "train_translation",
+            [*OUTPUT, *FEW, "--config_overrides", "hidden_size=30,encoder_attention_heads=4"],
+            "hidden_size=30 must be a multiple of encoder_attention_heads=4",
+        ),
+        ("train_translation", [*OUTPUT, *FEW, "--attn_implementation", "fast"], '"fast"'),
+        ("train_translation", [*OUTPUT, *FEW, *NO_MODEL], "nowhere"),
+        (
+            "train_translation",
+            [*OUTPUT, "--train_file", "wrong.tsv", "--source_lang", "en", "--target_lang", "fr"],
+            "wrong.tsv, line 2: must have 2 columns, got 1",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(script, arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    Path("wrong.tsv").write_text("a\tb\nno second column\n")
     file = str(SCRIPTS / f"{script}.py")
     monkeypatch.setattr(sys, "argv", [file, *arguments])
     with pytest.raises(SystemExit) as stopped:
