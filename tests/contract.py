@@ -1,0 +1,159 @@
+"""Every family and head at a size that runs in milliseconds, for the tests that all must pass.
+
+A family is here as soon as it is in `registry.FAMILIES`: fields that its configuration has get the small values of
+SMALL, and VARIANTS adds the published alternatives whose code differs.
+"""
+
+import inspect
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import pytest
+import torch
+from transformers import PreTrainedConfig, PreTrainedModel
+
+from hf_attn.registry import FAMILIES, family_module
+
+SMALL = {
+    "vocab_size": 43,
+    "hidden_size": 16,
+    "embedding_size": 16,
+    "attention_size": 12,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "num_hidden_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 4,
+    "encoder_intermediate_size": 24,
+    "decoder_intermediate_size": 20,
+    "intermediate_size": 24,
+    "max_position_embeddings": 48,
+    "dropout": 0.1,
+    "attention_dropout": 0.1,
+}
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "rnn": {
+        "bahdanau": {},
+        "luong": {"attention_type": "luong", "input_feeding": True, "rnn_type": "gru", "share_embeddings": True},
+        "cho": {"attention_type": "none", "rnn_type": "gru", "tie_word_embeddings": True},
+        "sutskever": {
+            "attention_type": "none", "context_feeding": "initial", "bidirectional": False, "reverse_source": True,
+        },
+    },
+    "transformer": {
+        "vaswani": {},
+        "pre-norm": {"norm_first": True, "norm_type": "rms", "position_type": "rotary", "tie_word_embeddings": False},
+        "learned": {"position_type": "learned", "embedding_size": 12, "share_embeddings": False},
+        "relative": {"position_type": "relative"},
+        "alibi": {"position_type": "alibi", "decoder_vocab_size": 37, "share_embeddings": False},
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model class in one variant."""
+
+    family: str
+    auto_name: str
+    variant: str
+
+    @property
+    def id(self) -> str:
+        """Name of the test."""
+        return f"{self.model_class.__name__}-{self.variant}"
+
+    @property
+    def model_class(self) -> type[PreTrainedModel]:
+        """The class that is tested."""
+        return family_module(self.family).AUTO_CLASSES[self.auto_name]
+
+    @property
+    def is_head(self) -> bool:
+        """Whether the class computes a loss."""
+        return "labels" in self.arguments
+
+    @property
+    def generates(self) -> bool:
+        """Whether the class has `generate()`."""
+        return self.model_class.can_generate()
+
+    @cached_property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the arguments of `forward`."""
+        return tuple(inspect.signature(self.model_class.forward).parameters)
+
+    def config(self, **options: Any) -> PreTrainedConfig:
+        """The small configuration of the variant; options come on top."""
+        config_class = self.model_class.config_class
+        known = {field.name for field in fields(config_class)}
+        variant = VARIANTS.get(self.family, {}).get(self.variant, {})
+        return config_class(**{name: SMALL[name] for name in SMALL if name in known} | variant | options)
+
+    def model(self, seed: int = 0, sharpness: float = 1.0, **options: Any) -> PreTrainedModel:
+        """A model with random weights, in eval mode.
+
+        Args:
+            seed: of the weights.
+            sharpness: Factor of all matrices. The logits of tiny new models are nearly constant; 4 makes the tokens
+                that they choose distinct.
+            options: of the configuration.
+        """
+        torch.manual_seed(seed)
+        model = self.model_class(self.config(**options)).eval()
+        with torch.no_grad():
+            for parameter in {id(p): p for p in model.parameters() if p.dim() > 1}.values():
+                parameter.mul_(sharpness)
+        return model
+
+    def batch(self, lengths=(7, 4, 1), targets=(5, 6, 2), seed: int = 0, labels: bool | None = None) -> dict:
+        """A ragged batch, padded on the right: the arguments of `forward`.
+
+        Args:
+            lengths: of the inputs, the end-of-sentence id included.
+            targets: of the labels.
+            seed: of the ids.
+            labels: Whether to give labels; by default if the class takes them. Else the decoder's input, if there is
+                one.
+        """
+        config = self.config()
+        generator = torch.Generator().manual_seed(seed)
+        batch = dict(zip(("input_ids", "attention_mask"), self._ids(lengths, config.vocab_size, generator)))
+        wants_labels = self.is_head if labels is None else labels
+        if wants_labels or config.is_encoder_decoder:
+            size = getattr(config, "decoder_vocab_size", None) or config.vocab_size
+            ids, mask = self._ids(targets if config.is_encoder_decoder else lengths, size, generator)
+            if wants_labels:
+                batch["labels"] = ids.masked_fill(mask == 0, -100)
+            else:
+                batch["decoder_input_ids"] = ids
+        return batch
+
+    def _ids(self, lengths, vocab_size: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        """Random ids above the special ones, each row ended by the end-of-sentence id, then padding; and their mask."""
+        config = self.config()
+        ids = torch.randint(3, vocab_size, (len(lengths), max(lengths)), generator=generator)
+        columns = torch.arange(max(lengths))[None]
+        length = torch.tensor(lengths)[:, None]
+        ids = ids.masked_fill(columns == length - 1, config.eos_token_id)
+        return ids.masked_fill(columns >= length, config.pad_token_id), (columns < length).long()
+
+
+def cases(heads: bool | None = None, generates: bool | None = None, variants: bool = True) -> list:
+    """All model classes in all variants, as parameters of a test.
+
+    Args:
+        heads: Only classes with a loss (True) or without (False).
+        generates: Only classes with `generate()` (True) or without (False).
+        variants: Whether to take every variant; else the first of each family, for what does not depend on them.
+    """
+    found = []
+    for family in FAMILIES:
+        names = list(VARIANTS.get(family, {"default": {}}))
+        for auto_name in family_module(family).AUTO_CLASSES:
+            for variant in names if variants else names[:1]:
+                case = Case(family, auto_name, variant)
+                if heads in (None, case.is_head) and generates in (None, case.generates):
+                    found.append(pytest.param(case, id=case.id))
+    return found
