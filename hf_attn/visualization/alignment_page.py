@@ -76,11 +76,13 @@ SCRIPT = """
     const frame = stage.getBoundingClientRect();
     const boxes = {};
     for (const side of ["source", "target"]) boxes[side] = words[side].map((word) => word.getBoundingClientRect());
+    // Words on several lines lie between each other's links: then only those of the word that is pointed at are drawn.
+    const wrapped = ["source", "target"].some((side) => boxes[side].some((box) => box.top - boxes[side][0].top > 4));
     const curves = [];
     boxes.target.forEach((to, target) => boxes.source.forEach((from, source) => {
       const chosen = active && (active.side === "target" ? target : source) === active.index;
       const value = weights[target][source];
-      if (active ? !chosen || value < 0.005 : value < 0.2) return;
+      if (active ? !chosen || value < 0.005 : wrapped || value < 0.2) return;
       const x1 = from.left + from.width / 2 - frame.left, y1 = from.bottom - frame.top;
       const x2 = to.left + to.width / 2 - frame.left, y2 = to.top - frame.top, middle = (y1 + y2) / 2;
       const d = `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`;

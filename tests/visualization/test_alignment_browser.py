@@ -68,6 +68,17 @@ def test_pointing_at_a_word_lights_its_partners(make_translation, open_page):
     assert page.locator("#links path").count() == idle_lines
 
 
+def test_links_of_wrapped_words_are_drawn_for_the_word_that_is_pointed_at(make_translation, open_page):
+    """At rest they would cross behind the words of the other lines."""
+    translation = make_translation("the cat sleeps on the chair " * 6, "il gatto dorme", layers=1, heads=1)
+    page = open_page(alignment_html(translation).document)
+    tops = page.locator("#source .word").evaluate_all("all => all.map(word => word.getBoundingClientRect().top)")
+    assert len(set(tops)) > 1
+    assert page.locator("#links path").count() == 0
+    page.locator("#target .word").nth(1).hover()
+    assert page.locator("#links path").count() == int((translation.alignment().weights[1] >= 0.005).sum()) > 0
+
+
 def test_lines_join_the_words(make_translation, open_page):
     page = open_page(alignment_html(make_translation("the cat", "il gatto", layers=1, heads=1)).document)
     page.locator("#target .word").nth(0).hover()
