@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import torch
+from teaching import teach
 from transformers import MarianConfig, MarianMTModel
 
 from hf_attn.data import train_tokenizer
@@ -29,21 +30,6 @@ SOURCES = [source for source, _ in PAIRS]
 def small_tokenizer():
     """A joint BPE of about 400 pieces."""
     return train_tokenizer([sentence for pair in PAIRS for sentence in pair], 400)
-
-
-def train(model, steps):
-    """Teach a model the pairs, well enough to end its sentences, not well enough to be sure of them."""
-    tokenizer = small_tokenizer()
-    inputs = tokenizer(SOURCES, padding=True, return_tensors="pt")
-    labels = tokenizer([target for _, target in PAIRS], padding=True, return_tensors="pt").input_ids
-    labels = labels.masked_fill(labels == tokenizer.pad_token_id, -100)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    model.train()
-    for _ in range(steps):
-        optimizer.zero_grad()
-        model(**inputs, labels=labels).loss.backward()
-        optimizer.step()
-    return model.eval()
 
 
 def new_marian(**options):
@@ -100,10 +86,10 @@ def new_rnn(**options):
 
 
 MODELS = {
-    "marian": lambda: train(new_marian(), 60),
-    "transformer": lambda: train(new_transformer(), 60),
-    "bahdanau": lambda: train(new_rnn(attention_type="bahdanau"), 70),
-    "no-attention": lambda: train(new_rnn(attention_type="none"), 70),
+    "marian": lambda: teach(new_marian(), small_tokenizer(), PAIRS, 60),
+    "transformer": lambda: teach(new_transformer(), small_tokenizer(), PAIRS, 60),
+    "bahdanau": lambda: teach(new_rnn(attention_type="bahdanau"), small_tokenizer(), PAIRS, 70),
+    "no-attention": lambda: teach(new_rnn(attention_type="none"), small_tokenizer(), PAIRS, 70),
 }
 
 

@@ -1,14 +1,13 @@
 """The comparison: trained and measured once, the same numbers as sacrebleu, conditions that must not differ."""
 
-import importlib.util
 import json
 import math
-import sys
 from pathlib import Path
 
 import pytest
 import sacrebleu
 import yaml
+from scripting import load_script
 from transformers import AutoTokenizer, HfArgumentParser
 
 from hf_attn.data import phrasebook
@@ -32,24 +31,16 @@ SETTINGS = {
 }
 
 
-def load_script(name):
-    spec = importlib.util.spec_from_file_location(f"{name}_script", SCRIPTS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def script():
-    return load_script("compare_architectures")
+    return load_script("scripts/compare_architectures.py")
 
 
 @pytest.fixture
 def in_process(script, monkeypatch):
     """Run the other scripts in this process, which saves their imports; give the list of calls."""
     calls = []
-    train, evaluate = load_script("train_translation"), load_script("evaluate_translation")
+    train, evaluate = load_script("scripts/train_translation.py"), load_script("scripts/evaluate_translation.py")
 
     def run_script(name, arguments, log, comparison):
         calls.append((name, Path(arguments["output_dir"]).relative_to(log.parent).parts[0]))

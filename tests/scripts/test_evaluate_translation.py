@@ -1,14 +1,12 @@
 """scripts/evaluate_translation.py against sacrebleu and sums written out."""
 
-import importlib.util
 import json
 import math
-import sys
-from pathlib import Path
 
 import pytest
 import sacrebleu
 import torch
+from scripting import load_script
 from transformers import HfArgumentParser, MarianConfig, MarianMTModel
 
 from hf_attn.data import phrasebook, split_words, train_tokenizer
@@ -17,7 +15,6 @@ from hf_attn.inference import Translator
 from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
 from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "evaluate_translation.py"
 ROWS = [
     ("The cat sleeps.", "Le chat dort."),
     ("The cat sleeps.", "Le chat est en train de dormir."),
@@ -29,11 +26,7 @@ ROWS = [
 @pytest.fixture(scope="module")
 def script():
     """The script as a module."""
-    spec = importlib.util.spec_from_file_location("evaluate_translation_script", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script("scripts/evaluate_translation.py")
 
 
 @pytest.fixture(scope="module")

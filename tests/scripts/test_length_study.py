@@ -1,26 +1,16 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """The study of sentence length: as many training words from each range, every number and the figure written."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
+from scripting import load_script
 
 from hf_attn.data import split_words
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "length_study.py"
-
-
-def load_script():
-    spec = importlib.util.spec_from_file_location("length_study", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 def test_each_range_gives_the_same_number_of_words():
-    study = load_script()
+    study = load_script("scripts/length_study.py")
     for lengths in study.LENGTHS:
         pairs = study.sentences_with_words("en-it", lengths, 300, seed=0)["translation"]
         words = [len(split_words(pair["en"])) for pair in pairs]
@@ -30,7 +20,7 @@ def test_each_range_gives_the_same_number_of_words():
 
 @pytest.mark.slow
 def test_the_study_trains_measures_and_draws(tmp_path):
-    study = load_script()
+    study = load_script("scripts/length_study.py")
     settings = {"words": 400, "test_sentences": 3, "hidden_size": 16, "max_steps": 2, "tokens_per_batch": 512}
     results = study.main(study.StudyArguments(output_dir=str(tmp_path), pair="en-it", **settings))
     assert list(results) == ["none-tiny", "bahdanau-tiny"]

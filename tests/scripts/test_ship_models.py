@@ -1,10 +1,8 @@
 """Shipped models: small float16 files without code, cards whose numbers are those of the files, limits that hold."""
 
-import importlib.util
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ import torch
 import yaml
 from huggingface_hub import ModelCard
 from safetensors.torch import load_file, save_file
+from scripting import load_script
 from transformers import AutoTokenizer, HfArgumentParser
 
 from hf_attn.data import train_tokenizer
@@ -26,18 +25,10 @@ FILES = ["README.md", "config.json", "generation_config.json", "model.safetensor
 FILES.append("tokenizer_config.json")
 
 
-def load_script(name):
-    spec = importlib.util.spec_from_file_location(f"{name}_script", SCRIPTS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def script(monkeypatch, tmp_path):
     """The script, which measures in this process, on a few sentences of the phrasebook."""
-    module, evaluation = load_script("ship_models"), load_script("evaluate_translation")
+    module, evaluation = load_script("scripts/ship_models.py"), load_script("scripts/evaluate_translation.py")
 
     def evaluate(folder, **options):
         options |= {"model_name_or_path": folder, "output_dir": tmp_path / "evaluation"}

@@ -1,6 +1,5 @@
 """The training script, end to end: from sentence pairs to a saved model, translations and numbers."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -11,6 +10,7 @@ import pytest
 import sacrebleu
 import torch
 from datasets import Dataset
+from scripting import load_script
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_attn.training import DataTrainingArguments
@@ -25,10 +25,7 @@ TINY_CONTROL = "d_model=16,encoder_layers=1,decoder_layers=1,encoder_ffn_dim=16,
 
 @pytest.fixture(scope="module")
 def script():
-    spec = importlib.util.spec_from_file_location("train_translation", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("scripts/train_translation.py")
 
 
 @pytest.fixture(scope="module")

@@ -1,28 +1,21 @@
 """scripts/translate.py: one line out for each line in."""
 
-import importlib.util
 import io
 import json
 import sys
-from pathlib import Path
 
 import pytest
+from scripting import load_script
 from transformers import HfArgumentParser, MarianConfig, MarianMTModel
 
 from hf_attn.data import train_tokenizer
 from hf_attn.inference import Translator
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "translate.py"
-
 
 @pytest.fixture(scope="module")
 def script():
     """The script as a module."""
-    spec = importlib.util.spec_from_file_location("translate_script", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script("scripts/translate.py")
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,11 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """A Space with tiny models that learned a few pairs in seconds, served on this machine."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 import torch
 from chromium import chromium
+from scripting import load_script
+from teaching import teach
 
 pytest.importorskip("gradio")
 
@@ -16,7 +15,6 @@ from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
 from hf_attn.models.modeling_attn_rnn import AttnRnnForConditionalGeneration
 from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
 
-ROOT = Path(__file__).parents[2]
 PAIRS = {
     "en-fr": [
         ("The old teacher reads a long letter in the garden.", "Le vieux professeur lit une longue lettre au jardin."),
@@ -62,21 +60,6 @@ def new_model(name, vocab_size):
     return AttnTransformerForConditionalGeneration(config)
 
 
-def train(model, tokenizer, pairs, steps=60):
-    """Teach a model the pairs, well enough to end its sentences."""
-    sources, targets = zip(*pairs, strict=True)
-    inputs = tokenizer(list(sources), padding=True, return_tensors="pt")
-    labels = tokenizer(list(targets), padding=True, return_tensors="pt").input_ids
-    labels = labels.masked_fill(labels == tokenizer.pad_token_id, -100)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    model.train()
-    for _ in range(steps):
-        optimizer.zero_grad()
-        model(**inputs, labels=labels).loss.backward()
-        optimizer.step()
-    return model.eval()
-
-
 @pytest.fixture(scope="session")
 def models_folder(tmp_path_factory):
     """A folder of models as they are shipped: no code beside the weights."""
@@ -84,7 +67,7 @@ def models_folder(tmp_path_factory):
     for pair, sentences in PAIRS.items():
         tokenizer = train_tokenizer([sentence for both in sentences for sentence in both], 420)
         for name in (name for name in MODELS if name.startswith(pair)):
-            model = train(new_model(name, len(tokenizer)), tokenizer, sentences)
+            model = teach(new_model(name, len(tokenizer)), tokenizer, sentences, steps=60)
             model.save_pretrained(folder / name, include_code=False)
             tokenizer.save_pretrained(folder / name)
     return folder
@@ -93,10 +76,7 @@ def models_folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def app():
     """The module space/app.py."""
-    spec = importlib.util.spec_from_file_location("space_app", ROOT / "space" / "app.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("space/app.py")
 
 
 @pytest.fixture(scope="session")
