@@ -15,7 +15,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 MODEL_FILES = sorted(file for file in MODELS.glob("*.py") if file.name != "__init__.py")
 
 MODEL_RANKS = {
-    **dict.fromkeys(["checks", "masks", "scores", "positions", "convolution"], 0),
+    **dict.fromkeys(["checks", "inputs", "masks", "scores", "positions", "convolution"], 0),
     "kernels": 1,
     "attention": 2,
     **dict.fromkeys(["multihead", "recurrent", "heads"], 3),

@@ -2,6 +2,7 @@
 """Hold what the configurations share: checks that name the value and what is allowed, and the joint vocabulary."""
 
 import copy
+import math
 
 
 def check_choice(name: str, value: object, allowed: tuple) -> None:
@@ -30,20 +31,46 @@ def check_divisible(name: str, value: int, divisor_name: str, divisor: int) -> N
         raise ValueError(f"{name}={value} must be a multiple of {divisor_name}={divisor}")
 
 
-def check_token_ids(vocab_size: int, target_size: int, pad_token_id: int, decoder_start_token_id: int) -> None:
-    """Raise ValueError for a padding id outside either vocabulary, or a start id outside the target's."""
+def check_token_ids(
+    vocab_size: int,
+    target_size: int,
+    pad_token_id: int,
+    decoder_start_token_id: int,
+    bos_token_id: int | None = None,
+    eos_token_id: int | list[int] | None = None,
+) -> None:
+    """Raise ValueError for an id outside its vocabulary, and for an end of sentences that padding would mask.
+
+    Args:
+        vocab_size: Size of the source vocabulary.
+        target_size: Size of the target vocabulary.
+        pad_token_id: An id of both.
+        decoder_start_token_id: An id of the target.
+        bos_token_id: The same, or None.
+        eos_token_id: One or several ids of the target, or None.
+    """
+    ends = eos_token_id if isinstance(eos_token_id, list) else [eos_token_id]
+    if not ends:
+        raise ValueError("eos_token_id=[] must have at least one id, or be None")
     for name, value, size in (
         ("pad_token_id", pad_token_id, min(vocab_size, target_size)),
         ("decoder_start_token_id", decoder_start_token_id, target_size),
+        ("bos_token_id", bos_token_id, target_size),
+        *(("eos_token_id", end, target_size) for end in ends),
     ):
-        if not 0 <= value < size:
+        if value is not None and not 0 <= value < size:
             raise ValueError(f"{name}={value} must be at least 0 and less than {size}")
+    if pad_token_id in ends:
+        raise ValueError(
+            f"pad_token_id={pad_token_id} must differ from eos_token_id={eos_token_id}: padding is masked, and the end "
+            "of a sentence would be masked with it"
+        )
 
 
 def check_initializer_range(value: float) -> None:
     """Raise ValueError unless the standard deviation of the initial weights is positive."""
-    if not value > 0:
-        raise ValueError(f"initializer_range={value} must be greater than 0")
+    if not 0 < value < math.inf:
+        raise ValueError(f"initializer_range={value} must be greater than 0 and finite")
 
 
 # How a word alignment is read off cross-attention; hf_attn/inference/translation.py says what each does.
@@ -67,17 +94,31 @@ def check_alignment(method: str, layer: int | None, heads: list[int] | None, lay
         )
     if layer is not None and not 0 <= layer < layers:
         raise ValueError(f"alignment_layer={layer} must be at least 0 and less than {layers}, the number of layers")
-    if heads is not None and (not heads or not all(0 <= head < num_heads for head in heads)):
+    if heads is not None and (not heads or len(set(heads)) < len(heads) or not set(heads) <= set(range(num_heads))):
         raise ValueError(
-            f"alignment_heads={heads} must be heads of 0 to {num_heads - 1}, at least one, or None for the mean of all"
+            f"alignment_heads={heads} must be heads of 0 to {num_heads - 1}, at least one and each once, or None for "
+            "the mean of all"
         )
 
 
 class JointVocabulary:
-    """A configuration whose `decoder_vocab_size` is None when source and target share one vocabulary."""
+    """A configuration whose `decoder_vocab_size` is None when source and target share one vocabulary, and whose
+    `embedding_size` is None when embeddings are as wide as states."""
 
     vocab_size: int
     decoder_vocab_size: int | None
+    hidden_size: int
+    embedding_size: int | None
+
+    @property
+    def target_vocab_size(self) -> int:
+        """Size of the target vocabulary, joint or separate."""
+        return self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
+
+    @property
+    def embedding_width(self) -> int:
+        """Width of the embeddings: `embedding_size`, or `hidden_size` where that is None."""
+        return self.hidden_size if self.embedding_size is None else self.embedding_size
 
     def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None):
         """Return the configuration of one side.

@@ -110,16 +110,6 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         """Width of the encoder's states."""
         return self.hidden_size * (2 if self.bidirectional else 1)
 
-    @property
-    def embedding_width(self) -> int:
-        """Width of the embeddings: `embedding_size`, or `hidden_size` where that is None."""
-        return self.hidden_size if self.embedding_size is None else self.embedding_size
-
-    @property
-    def target_vocab_size(self) -> int:
-        """Size of the target vocabulary, joint or separate."""
-        return self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
-
     def validate_values(self):
         """Raise ValueError for a value out of its range; runs at construction and before saving."""
         check_positive(
@@ -169,9 +159,15 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
 
     def validate_embeddings(self):
         """Raise ValueError for token ids outside their vocabulary, and for embeddings that cannot be shared."""
-        target_size = self.target_vocab_size
-        check_token_ids(self.vocab_size, target_size, self.pad_token_id, self.decoder_start_token_id)
-        if self.share_embeddings and target_size != self.vocab_size:
+        check_token_ids(
+            self.vocab_size,
+            self.target_vocab_size,
+            self.pad_token_id,
+            self.decoder_start_token_id,
+            self.bos_token_id,
+            self.eos_token_id,
+        )
+        if self.share_embeddings and self.target_vocab_size != self.vocab_size:
             raise ValueError(
                 f"share_embeddings=True needs a joint vocabulary, got vocab_size={self.vocab_size} and "
                 f"decoder_vocab_size={self.decoder_vocab_size}; set share_embeddings=False"

@@ -140,8 +140,14 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
             self.decoder_layers,
             self.decoder_attention_heads,
         )
-        target_size = self.vocab_size if self.decoder_vocab_size is None else self.decoder_vocab_size
-        check_token_ids(self.vocab_size, target_size, self.pad_token_id, self.decoder_start_token_id)
+        check_token_ids(
+            self.vocab_size,
+            self.target_vocab_size,
+            self.pad_token_id,
+            self.decoder_start_token_id,
+            self.bos_token_id,
+            self.eos_token_id,
+        )
         for name in ("encoder_attention_heads", "decoder_attention_heads"):
             heads = getattr(self, name)
             check_divisible("hidden_size", self.hidden_size, name, heads)

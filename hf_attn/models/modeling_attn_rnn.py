@@ -40,6 +40,7 @@ from transformers.utils.generic import can_return_tuple
 from .attention import attend
 from .base import AttnPreTrainedModel
 from .configuration_attn_rnn import AttnRnnConfig
+from .inputs import check_cache_rows, check_input, check_mask, check_source
 from .masks import AttentionMask, padding_mask
 from .recurrent import (
     Bridge,
@@ -53,7 +54,7 @@ from .recurrent import (
     stack_steps,
 )
 from .scores import make_score
-from .seq2seq import Seq2SeqMixin, check_one_input
+from .seq2seq import Seq2SeqMixin
 
 
 @dataclass
@@ -145,16 +146,16 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
             The states at all tokens, the last states, and what was asked for.
 
         Raises:
-            ValueError: If not exactly one of ids and embeddings is given.
+            TypeError: If an argument is no tensor of the right kind.
+            ValueError: If not exactly one of ids and embeddings is given, or a shape or an id is wrong.
         """
         if output_hidden_states is None:
             output_hidden_states = self.config.output_hidden_states
-        check_one_input(input_ids, inputs_embeds)
+        shape = check_input(input_ids, inputs_embeds, self.config.vocab_size, self.config.embedding_width)
+        check_mask("attention_mask", attention_mask, *shape)
         if inputs_embeds is None:
             attention_mask = input_ids.ne(self.config.pad_token_id) if attention_mask is None else attention_mask
             inputs_embeds = self.embed_tokens(input_ids)
-        if inputs_embeds.shape[1] == 0:
-            raise ValueError(f"the source has shape {tuple(inputs_embeds.shape[:2])}; it must have at least one token")
         real = padding_mask(attention_mask)
 
         embeddings = self.dropout(inputs_embeds)
@@ -445,15 +446,17 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
             tensor (batch, 1, target_len, source_len) in a tuple; `hidden_states`, embeddings and states of each layer.
 
         Raises:
-            ValueError: If not exactly one of ids and embeddings is given, the encoder's last states are missing,
-                padding precedes a real target token, or the cache is of another kind.
+            TypeError: If an argument is no tensor of the right kind.
+            ValueError: If not exactly one of ids and embeddings is given, a shape or an id is wrong, the encoder's last
+                states are missing, padding precedes a real target token, or the cache is of another kind or batch.
         """
         output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
         if output_hidden_states is None:
             output_hidden_states = self.config.output_hidden_states
         use_cache = self.config.use_cache if use_cache is None else use_cache
-        check_one_input(input_ids, inputs_embeds, "decoder_")
-        check_decoder_arguments(encoder_outputs, attention_mask, cache)
+        sizes = self.config.target_vocab_size, self.config.embedding_width
+        batch, target_len = check_input(input_ids, inputs_embeds, *sizes, "decoder_")
+        check_decoder_arguments(encoder_outputs, attention_mask, cache, batch, target_len)
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
 
@@ -461,6 +464,7 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
         encoder_states = encoder_outputs.last_hidden_state
         if encoder_attention_mask is None:
             encoder_attention_mask = encoder_outputs.attention_mask
+        check_source(encoder_states, encoder_attention_mask, batch, self.config.source_width)
         mask = AttentionMask(padding_mask(encoder_attention_mask))
         allowed = mask.dense(1, encoder_states.shape[1])
         begun = cache is not None and cache.is_initialized
@@ -468,7 +472,7 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
         outputs, layer_states, weights, memory = self.network(embeddings, memory, encoder_states, allowed)
         if use_cache:
             cache = RecurrentCache() if cache is None else cache
-            cache.update(memory, steps=embeddings.shape[1])
+            cache.update(memory, steps=target_len)
 
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.dropout(outputs),
@@ -492,8 +496,10 @@ class AttnRnnDecoder(AttnRnnPreTrainedModel):
         return (self.network.value_norms(encoder_hidden_states),)
 
 
-def check_decoder_arguments(encoder_outputs: object, attention_mask: torch.Tensor | None, cache: object | None) -> None:
-    """Raise ValueError for arguments that a recurrent decoder cannot use."""
+def check_decoder_arguments(
+    encoder_outputs: object, attention_mask: torch.Tensor | None, cache: object | None, batch: int, target_len: int
+) -> None:
+    """Raise ValueError for arguments that a recurrent decoder cannot use with (batch, target_len) tokens."""
     if getattr(encoder_outputs, "final_hidden", None) is None:
         raise ValueError(
             "encoder_outputs must be what this model's encoder returned (AttnRnnEncoderOutput, with final_hidden), got "
@@ -501,6 +507,9 @@ def check_decoder_arguments(encoder_outputs: object, attention_mask: torch.Tenso
         )
     if cache is not None and not isinstance(cache, RecurrentCache):
         raise ValueError(f"cache must be a RecurrentCache, as the model returns it, got {type(cache).__name__}")
+    if cache is not None:
+        check_cache_rows(cache.batch_size, batch)
+    check_mask("decoder_attention_mask", attention_mask, batch, target_len + (0 if cache is None else cache.length))
     if attention_mask is not None and bool((attention_mask[:, 1:].bool() & ~attention_mask[:, :-1].bool()).any()):
         raise ValueError(
             "decoder_attention_mask has padding before a real token; a recurrent decoder reads its input from left to "

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 from transformers import GenerationMixin
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import (
     BaseModelOutput,
     BaseModelOutputWithPastAndCrossAttentions,
@@ -34,10 +34,11 @@ from transformers.utils.generic import can_return_tuple
 
 from .base import AttnPreTrainedModel
 from .configuration_attn_transformer import AttnTransformerConfig
+from .inputs import check_cache_rows, check_input, check_mask, check_source
 from .layers import NORMS, DecoderLayer, EncoderLayer
 from .masks import AttentionMask, padding_mask
 from .positions import AlibiBias, LearnedPositions, RelativeBias, rotary_angles, sinusoidal
-from .seq2seq import Seq2SeqMixin, check_one_input
+from .seq2seq import Seq2SeqMixin
 
 
 @dataclass
@@ -181,14 +182,16 @@ class AttnTransformerEncoder(AttnTransformerPreTrainedModel):
             The states, and what was asked for.
 
         Raises:
-            ValueError: If not exactly one of ids and embeddings is given, or there are more tokens than learned
-                positions.
+            TypeError: If an argument is no tensor of the right kind.
+            ValueError: If not exactly one of ids and embeddings is given, a shape or an id is wrong, or there are more
+                tokens than learned positions.
         """
         output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
         output_hidden_states = (
             self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
         )
-        check_one_input(input_ids, inputs_embeds)
+        shape = check_input(input_ids, inputs_embeds, self.config.vocab_size, self.config.embedding_width)
+        check_mask("attention_mask", attention_mask, *shape)
         if attention_mask is None and input_ids is not None:
             attention_mask = input_ids.ne(self.config.pad_token_id)
         if inputs_embeds is None:
@@ -289,17 +292,19 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
             The states, the cache, and what was asked for.
 
         Raises:
-            ValueError: If there are no source states, not exactly one of ids and embeddings, or more tokens than
-                learned positions.
+            TypeError: If an argument is no tensor of the right kind, or the cache no cache of keys and values.
+            ValueError: If not exactly one of ids and embeddings is given, a shape, a batch or an id is wrong, or there
+                are more tokens than learned positions.
         """
         output_attentions = self.config.output_attentions if output_attentions is None else output_attentions
         output_hidden_states = (
             self.config.output_hidden_states if output_hidden_states is None else output_hidden_states
         )
         use_cache = self.config.use_cache if use_cache is None else use_cache
-        check_one_input(input_ids, inputs_embeds, "decoder_")
-        if encoder_hidden_states is None:
-            raise ValueError("encoder_hidden_states=None: the decoder needs the encoder's states")
+        sizes = self.config.target_vocab_size, self.config.embedding_width
+        batch, target_len = check_input(input_ids, inputs_embeds, *sizes, "decoder_")
+        check_source(encoder_hidden_states, encoder_attention_mask, batch, self.config.hidden_size)
+        check_cache(cache, batch)
         if self.gradient_checkpointing and self.training and torch.is_grad_enabled():
             use_cache, cache = False, None  # a checkpointed layer runs twice and would store its keys twice
         if use_cache and cache is None:
@@ -309,7 +314,6 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
 
-        target_len = inputs_embeds.shape[1]
         cached_len = 0 if cache is None else cache.get_seq_length()
         if isinstance(cached_len, torch.Tensor):
             cached_len = cached_len.clone()  # a static cache counts on in place
@@ -317,6 +321,7 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
         else:
             key_len = cached_len + target_len
             check_length(self.config, key_len)
+            check_mask("decoder_attention_mask", attention_mask, batch, key_len)
         padding = padding_mask(attention_mask)
         if padding is None:
             positions = torch.arange(target_len, device=inputs_embeds.device)[None] + cached_len
@@ -369,6 +374,17 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
             For each layer, (batch, heads, source_len)
         """
         return tuple(layer.cross_attention.value_norms(encoder_hidden_states) for layer in self.layers)
+
+
+def check_cache(cache: object | None, batch: int) -> None:
+    """Raise TypeError for a cache without keys and values, ValueError for one of another batch."""
+    own = getattr(cache, "self_attention_cache", cache)
+    if own is None:
+        return
+    if not isinstance(own, Cache) or (own.layer_class_to_replicate is None and not own.layers):
+        raise TypeError(f"cache must hold keys and values, as an EncoderDecoderCache does, got {type(cache).__name__}")
+    filled = [layer.keys.shape[0] for layer in own.layers if layer.is_initialized]
+    check_cache_rows(filled[0] if filled else -1, batch)
 
 
 def check_length(config: AttnTransformerConfig, length: int) -> None:

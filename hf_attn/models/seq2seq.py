@@ -1,7 +1,7 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 # torch types every attribute of a module as Tensor | Module:
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportReturnType=false
-"""Hold what all encoder-decoders share: the shifted target, the tied embeddings, the checks of their arguments.
+"""Hold what all encoder-decoders share: the shifted target, the tied embeddings, what is to be decoded.
 
     decoder input = [decoder_start, label_1, ..., label_(n-1)]   predicts   [label_1, ..., label_n]
 
@@ -13,6 +13,8 @@ and output; Press & Wolf 2017, arXiv 1608.05859).
 import torch
 from torch import nn
 from transformers import PreTrainedModel
+
+from .inputs import check_ids
 
 
 def shift_right(labels: torch.LongTensor, decoder_start_token_id: int, pad_token_id: int) -> torch.LongTensor:
@@ -28,22 +30,6 @@ def shift_right(labels: torch.LongTensor, decoder_start_token_id: int, pad_token
     """
     start = labels.new_full((labels.shape[0], 1), decoder_start_token_id)
     return torch.cat([start, labels[:, :-1].masked_fill(labels[:, :-1] == -100, pad_token_id)], dim=1)
-
-
-def check_one_input(ids: torch.Tensor | None, embeds: torch.Tensor | None, side: str = "") -> None:
-    """Refuse a stack that is given both token ids and embeddings, or neither.
-
-    Args:
-        ids: Token ids or None.
-        embeds: Embeddings or None.
-        side: "decoder_" for the decoder's arguments.
-
-    Raises:
-        ValueError: If not exactly one is given.
-    """
-    if (ids is None) == (embeds is None):
-        given = "neither" if ids is None else "both"
-        raise ValueError(f"give exactly one of {side}input_ids and {side}inputs_embeds, got {given}")
 
 
 class Seq2SeqMixin(PreTrainedModel):
@@ -131,11 +117,15 @@ class Seq2SeqMixin(PreTrainedModel):
             (batch, target_len), or None if embeddings take their place.
 
         Raises:
-            ValueError: If nothing is given to decode, or labels and decoder inputs differ in length.
+            TypeError: If the labels are no tensor of integers.
+            ValueError: If nothing is given to decode, a label lies outside the vocabulary, or labels and decoder inputs
+                differ in shape.
         """
         given = decoder_input_ids if decoder_input_ids is not None else decoder_inputs_embeds
         if labels is None and given is None:
             raise ValueError("give labels (training), or decoder_input_ids or decoder_inputs_embeds")
+        if labels is not None:
+            check_ids("labels", labels, self.config.target_vocab_size, ignored=-100)
         if labels is None or given is None:
             return decoder_input_ids if labels is None else self.prepare_decoder_input_ids_from_labels(labels)
         if labels.shape[:2] != given.shape[:2]:

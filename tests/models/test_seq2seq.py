@@ -10,10 +10,11 @@ from transformers import PreTrainedConfig
 from transformers.models.marian.modeling_marian import shift_tokens_right
 
 from hf_attn.models.base import AttnPreTrainedModel
-from hf_attn.models.seq2seq import Seq2SeqMixin, check_one_input, shift_right
+from hf_attn.models.checks import JointVocabulary
+from hf_attn.models.seq2seq import Seq2SeqMixin, shift_right
 
 
-class TinyConfig(PreTrainedConfig):
+class TinyConfig(JointVocabulary, PreTrainedConfig):
     model_type = "tiny-seq2seq-for-tests"
     vocab_size: int = 11
     decoder_vocab_size: int | None = None
@@ -72,16 +73,6 @@ def test_the_target_is_shifted_as_marian_shifts_it():
 
 def test_one_label_becomes_the_start_token():
     assert shift_right(torch.tensor([[2]]), 1, 0).tolist() == [[1]]
-
-
-def test_exactly_one_input_is_wanted():
-    ids, embeds = torch.zeros(1, 2, dtype=torch.long), torch.zeros(1, 2, 4)
-    check_one_input(ids, None)
-    check_one_input(None, embeds)
-    with pytest.raises(ValueError, match="exactly one of input_ids and inputs_embeds, got both"):
-        check_one_input(ids, embeds)
-    with pytest.raises(ValueError, match="exactly one of decoder_input_ids and decoder_inputs_embeds, got neither"):
-        check_one_input(None, None, "decoder_")
 
 
 @pytest.mark.parametrize("share, tie", list(itertools.product([False, True], repeat=2)))
