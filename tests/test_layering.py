@@ -15,16 +15,17 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 MODEL_FILES = sorted(file for file in MODELS.glob("*.py") if file.name != "__init__.py")
 
 MODEL_RANKS = {
-    **dict.fromkeys(["checks", "inputs", "masks", "scores", "positions", "convolution"], 0),
-    "kernels": 1,
-    "attention": 2,
-    **dict.fromkeys(["multihead", "recurrent", "heads"], 3),
-    "layers": 4,
-    **dict.fromkeys(["base", "seq2seq"], 5),
+    **dict.fromkeys(["checks", "inputs"], 0),
+    **dict.fromkeys(["masks", "scores", "positions", "convolution"], 1),
+    "kernels": 2,
+    "attention": 3,
+    **dict.fromkeys(["multihead", "recurrent", "heads"], 4),
+    "layers": 5,
+    **dict.fromkeys(["base", "seq2seq"], 6),
 }
-CONFIGURATION_RANK, MODELING_RANK = 6, 7
+CONFIGURATION_RANK, MODELING_RANK = 7, 8
 FAMILIES = {"rnn", "transformer"}
-PURE_TORCH = {"masks", "scores", "positions", "kernels", "attention"}
+PURE_TORCH = {"inputs", "masks", "scores", "positions", "kernels", "attention"}
 HUB_PACKAGES = {"torch", "transformers", "huggingface_hub"}
 # above the Hub line; a package may import those of lower rank
 PACKAGE_RANKS = {

@@ -42,12 +42,11 @@ def attend(
         dropout.
 
     Raises:
-        ValueError: If the mask is not boolean.
+        ValueError: If the mask is not boolean, or the three do not speak of the same keys.
     """
+    check_keys(scores, value, mask)
     empty = None  # queries with nothing to attend to
     if mask is not None:
-        if mask.dtype != torch.bool:
-            raise ValueError(f"mask must be boolean, True = may attend; got {mask.dtype}")
         empty = ~mask.any(dim=-1, keepdim=True)
         # an empty row keeps its finite scores: a softmax over -inf alone has NaN gradients
         scores = scores.masked_fill(~(mask | empty), float("-inf"))
@@ -57,6 +56,21 @@ def attend(
     weights = weights.to(value.dtype)
     context = torch.nn.functional.dropout(weights, dropout, training=dropout > 0) @ value
     return context, weights
+
+
+def check_keys(scores: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None) -> None:
+    """Raise ValueError unless scores, values and mask have the same keys, and the mask is boolean."""
+    key_len = scores.shape[-1]
+    if value.shape[-2] != key_len:
+        raise ValueError(
+            f"scores of shape {tuple(scores.shape)} are about {key_len} keys, but value of shape {tuple(value.shape)} "
+            f"has {value.shape[-2]}; allowed are (..., query_len, key_len) and (..., key_len, value_dim)"
+        )
+    if mask is not None and (mask.dtype != torch.bool or mask.shape[-1] not in (1, key_len)):
+        raise ValueError(
+            f"mask must be boolean, True = may attend, with {key_len} keys or 1 for all of them; got {mask.dtype} of "
+            f"shape {tuple(mask.shape)}"
+        )
 
 
 def run_attention(

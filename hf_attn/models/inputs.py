@@ -28,15 +28,16 @@ def check_ids(name: str, ids: torch.Tensor, vocab_size: int, ignored: int | None
         name: What the ids are called.
         ids: (batch, length)
         vocab_size: Ids are less than this.
-        ignored: One more value that is allowed: the label of positions at which nothing is predicted.
+        ignored: For labels, the value at positions where nothing is to be predicted.
 
     Raises:
         TypeError: If they are no tensor of integers.
         ValueError: If they have another shape, or one lies outside the vocabulary.
     """
     check_tensor(name, ids, ("batch", "length"))
-    if ids.dtype not in (torch.int64, torch.int32):
-        raise TypeError(f"{name} must be token ids, torch.int64 or torch.int32, got {ids.dtype}")
+    kinds = [torch.int64, torch.int32] if ignored is None else [torch.int64]  # torch's losses take no other
+    if ids.dtype not in kinds:
+        raise TypeError(f"{name} must be token ids, {' or '.join(map(str, kinds))}, got {ids.dtype}")
     if torch.compiler.is_compiling() or ids.device.type != "cpu" or ids.numel() == 0:
         return
     lowest, highest = torch.aminmax(ids if ignored is None else ids.masked_fill(ids == ignored, 0))

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import torch
 
+from .inputs import check_tensor
+
 
 @dataclass(frozen=True)
 class AttentionMask:
@@ -27,7 +29,9 @@ class AttentionMask:
             cache.
 
     Raises:
-        ValueError: If padding is no boolean (batch, key_len) tensor, or window is less than 1 or given without causal.
+        TypeError: If padding is no tensor.
+        ValueError: If padding is not boolean or not (batch, key_len), window is no whole number of at least 1 or given
+            without causal, or query_offset is negative.
     """
 
     padding: torch.Tensor | None = None
@@ -36,15 +40,20 @@ class AttentionMask:
     query_offset: int | torch.Tensor = 0
 
     def __post_init__(self):
-        if self.padding is not None and (self.padding.dim() != 2 or self.padding.dtype != torch.bool):
+        if self.padding is not None:
+            check_tensor("padding", self.padding, ("batch", "key_len"))
+            if self.padding.dtype != torch.bool:
+                raise ValueError(
+                    "padding must be boolean (batch, key_len), True for real tokens, got "
+                    f"{self.padding.dtype} {tuple(self.padding.shape)}"
+                )
+        if self.window is not None and (not isinstance(self.window, int) or self.window < 1 or not self.causal):
             raise ValueError(
-                "padding must be a boolean tensor (batch, key_len), got "
-                f"{self.padding.dtype} {tuple(self.padding.shape)}"
+                f"window={self.window} with causal={self.causal}: a window is a whole number of at least 1 and needs "
+                "causal=True"
             )
-        if self.window is not None and (self.window < 1 or not self.causal):
-            raise ValueError(
-                f"window={self.window} with causal={self.causal}: a window is at least 1 and needs causal=True"
-            )
+        if isinstance(self.query_offset, int) and self.query_offset < 0:
+            raise ValueError(f"query_offset={self.query_offset} must be at least 0: the number of cached keys")
 
     def dense(self, query_len: int, key_len: int, device: torch.device | str | None = None) -> torch.Tensor | None:
         """Write the mask out.
@@ -94,12 +103,12 @@ def padding_mask(attention_mask: torch.Tensor | None) -> torch.Tensor | None:
         (batch, length) boolean, True for real tokens; None when all tokens are real.
 
     Raises:
+        TypeError: If attention_mask is no tensor.
         ValueError: If attention_mask is not two-dimensional.
     """
     if attention_mask is None:
         return None
-    if attention_mask.dim() != 2:
-        raise ValueError(f"attention_mask must be (batch, length), got shape {tuple(attention_mask.shape)}")
+    check_tensor("attention_mask", attention_mask, ("batch", "length"))
     real = attention_mask.to(torch.bool)
     if not torch.compiler.is_compiling() and bool(real.all()):
         return None

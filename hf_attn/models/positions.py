@@ -115,10 +115,15 @@ class AlibiBias(nn.Module):
 
     Args:
         num_heads: Number of heads.
+
+    Raises:
+        ValueError: If there is no head.
     """
 
     def __init__(self, num_heads: int):
         super().__init__()
+        if num_heads < 1:
+            raise ValueError(f"num_heads={num_heads} must be at least 1")
         power = 2 ** math.floor(math.log2(num_heads))
         slopes = [2 ** (-8 * k / power) for k in range(1, power + 1)]
         slopes += [2 ** (-4 * k / power) for k in range(1, 2 * (num_heads - power), 2)]
@@ -150,10 +155,19 @@ class RelativeBias(nn.Module):
         bidirectional: Whether keys after the query have buckets of their own; False in a causal stack.
         num_buckets: Number of buckets.
         max_distance: Distance from which on all share a bucket.
+
+    Raises:
+        ValueError: If there are too few buckets for one of each kind, or all distances have one of their own.
     """
 
     def __init__(self, num_heads: int, bidirectional: bool, num_buckets: int = 32, max_distance: int = 128):
         super().__init__()
+        exact = num_buckets // (4 if bidirectional else 2)
+        if exact < 1 or max_distance <= exact:
+            raise ValueError(
+                f"num_buckets={num_buckets} must be at least {4 if bidirectional else 2}, and "
+                f"max_distance={max_distance} greater than the {exact} distances that have a bucket of their own"
+            )
         self.bidirectional = bidirectional
         self.num_buckets = num_buckets
         self.max_distance = max_distance
