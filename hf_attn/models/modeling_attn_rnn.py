@@ -54,7 +54,7 @@ from .recurrent import (
     stack_steps,
 )
 from .scores import make_score
-from .seq2seq import Seq2SeqMixin
+from .seq2seq import Seq2SeqMixin, name_encoder_outputs
 
 
 @dataclass
@@ -537,7 +537,7 @@ class AttnRnnModel(Seq2SeqMixin, AttnRnnPreTrainedModel):
         attention_mask: torch.Tensor | None = None,
         decoder_input_ids: torch.LongTensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
-        encoder_outputs: AttnRnnEncoderOutput | None = None,
+        encoder_outputs: AttnRnnEncoderOutput | tuple | None = None,
         cache: RecurrentCache | None = None,
         inputs_embeds: torch.Tensor | None = None,
         decoder_inputs_embeds: torch.Tensor | None = None,
@@ -575,6 +575,8 @@ class AttnRnnModel(Seq2SeqMixin, AttnRnnPreTrainedModel):
             encoder_outputs = self.encoder(
                 input_ids, attention_mask, inputs_embeds, output_hidden_states=output_hidden_states, return_dict=True
             )
+        elif isinstance(encoder_outputs, (tuple, list)):
+            encoder_outputs = name_encoder_outputs(encoder_outputs, AttnRnnEncoderOutput)
         decoder_outputs = self.decoder(
             input_ids=decoder_input_ids,
             attention_mask=decoder_attention_mask,
@@ -623,7 +625,7 @@ class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, Gene
         attention_mask: torch.Tensor | None = None,
         decoder_input_ids: torch.LongTensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
-        encoder_outputs: AttnRnnEncoderOutput | None = None,
+        encoder_outputs: AttnRnnEncoderOutput | tuple | None = None,
         cache: RecurrentCache | None = None,
         inputs_embeds: torch.Tensor | None = None,
         decoder_inputs_embeds: torch.Tensor | None = None,
@@ -676,17 +678,7 @@ class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, Gene
             return_dict=True,
         )
         logits = self.lm_head(outputs.last_hidden_state)
-        loss = None
-        if labels is not None:
-            # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would
-            # move them again
-            loss = self.loss_function(
-                logits,
-                labels,
-                logits.shape[-1],
-                shift_labels=labels,
-                num_items_in_batch=kwargs.get("num_items_in_batch"),
-            )
+        loss = None if labels is None else self.label_loss(logits, labels, kwargs.get("num_items_in_batch"))
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,

@@ -38,7 +38,7 @@ from .inputs import check_cache_rows, check_input, check_mask, check_source
 from .layers import NORMS, DecoderLayer, EncoderLayer
 from .masks import AttentionMask, padding_mask
 from .positions import AlibiBias, LearnedPositions, RelativeBias, rotary_angles, sinusoidal
-from .seq2seq import Seq2SeqMixin
+from .seq2seq import Seq2SeqMixin, name_encoder_outputs
 
 
 @dataclass
@@ -457,7 +457,7 @@ class AttnTransformerModel(Seq2SeqMixin, AttnTransformerPreTrainedModel):
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds, **wanted)
         elif not isinstance(encoder_outputs, BaseModelOutput):
-            encoder_outputs = AttnTransformerEncoderOutput(*encoder_outputs)
+            encoder_outputs = name_encoder_outputs(encoder_outputs, AttnTransformerEncoderOutput)
         source_mask = attention_mask if attention_mask is not None else getattr(encoder_outputs, "attention_mask", None)
         decoder_outputs = self.decoder(
             input_ids=decoder_input_ids,
@@ -558,17 +558,7 @@ class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTr
         )
         states = outputs.last_hidden_state
         logits = self.lm_head(states if self.output_projection is None else self.output_projection(states))
-        loss = None
-        if labels is not None:
-            # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would
-            # move them again
-            loss = self.loss_function(
-                logits,
-                labels,
-                logits.shape[-1],
-                shift_labels=labels,
-                num_items_in_batch=kwargs.get("num_items_in_batch"),
-            )
+        loss = None if labels is None else self.label_loss(logits, labels, kwargs.get("num_items_in_batch"))
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,

@@ -10,10 +10,13 @@ switches tie them: `share_embeddings` (source and target; Vaswani 2017, section 
 and output; Press & Wolf 2017, arXiv 1608.05859).
 """
 
+from typing import Any
+
 import torch
 from torch import nn
 from transformers import PreTrainedModel
 
+from .checks import check_token_ids
 from .inputs import check_ids
 
 
@@ -30,6 +33,29 @@ def shift_right(labels: torch.LongTensor, decoder_start_token_id: int, pad_token
     """
     start = labels.new_full((labels.shape[0], 1), decoder_start_token_id)
     return torch.cat([start, labels[:, :-1].masked_fill(labels[:, :-1] == -100, pad_token_id)], dim=1)
+
+
+def name_encoder_outputs(values: tuple | list, output_class: type) -> Any:
+    """Give what an encoder returned with `return_dict=False` its names again.
+
+    Such a tuple leaves out what is None, so that not the place but the shape of a value tells what it is.
+
+    Args:
+        values: States (batch, source_len, width) first; where there are any, the mask (batch, source_len), tuples of
+            hidden states and of attention weights, and a recurrent encoder's last states.
+        output_class: What the encoder returns otherwise.
+
+    Returns:
+        The values as an `output_class`.
+    """
+    states = iter(("last_hidden_state", "final_hidden", "final_cell"))
+    named = {}
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            named["attention_mask" if value.dim() == 2 else next(states)] = value
+        elif value is not None:
+            named["attentions" if value[0].dim() == 4 else "hidden_states"] = value
+    return output_class(**named)
 
 
 class Seq2SeqMixin(PreTrainedModel):
@@ -65,6 +91,8 @@ class Seq2SeqMixin(PreTrainedModel):
     ) -> nn.Embedding:
         """Resize a joint vocabulary: source, target and output alike.
 
+        It is joint if `decoder_vocab_size` is None or the embeddings are shared; two vocabularies of one size are not.
+
         Args:
             new_num_tokens: New size of the vocabulary; None leaves it.
             pad_to_multiple_of: Round the size up to a multiple of this.
@@ -74,21 +102,52 @@ class Seq2SeqMixin(PreTrainedModel):
             The source embeddings.
 
         Raises:
-            ValueError: If source and target have separate vocabularies.
+            ValueError: If source and target have separate vocabularies, or the new one lacks the padding or start id.
         """
-        if self.config.decoder_vocab_size is not None and (new_num_tokens, pad_to_multiple_of) != (None, None):
+        if (new_num_tokens, pad_to_multiple_of) == (None, None):
+            return self.get_input_embeddings()
+        config = self.config
+        if config.decoder_vocab_size is not None and not config.share_embeddings:
             raise ValueError(
-                f"decoder_vocab_size={self.config.decoder_vocab_size}: a model with separate vocabularies cannot be "
+                f"decoder_vocab_size={config.decoder_vocab_size}: a model with separate vocabularies cannot be "
                 "resized by one number; build it with the sizes of both tokenizers"
             )
+        if new_num_tokens is not None:
+            check_token_ids(new_num_tokens, new_num_tokens, config.pad_token_id, config.decoder_start_token_id)
         resized = super().resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        if config.decoder_vocab_size is not None:
+            config.decoder_vocab_size = resized.num_embeddings
         decoder = self.base_model.decoder
-        if self.config.decoder_vocab_size is None and decoder.embed_tokens.num_embeddings != resized.num_embeddings:
+        if decoder.embed_tokens.num_embeddings != resized.num_embeddings:
             decoder.embed_tokens = self._get_resized_embeddings(
                 decoder.embed_tokens, resized.num_embeddings, mean_resizing=mean_resizing
             )
             self.tie_weights()
         return resized
+
+    def label_loss(
+        self, logits: torch.Tensor, labels: torch.LongTensor, num_items_in_batch: torch.Tensor | int | None = None
+    ) -> torch.Tensor:
+        """Average -log p(label) over the labels.
+
+        A batch without a single label adds nothing: loss and gradients are 0, where the mean would be 0 / 0 and spoil
+        every weight.
+
+        Args:
+            logits: (batch, target_len, vocab_size)
+            labels: (batch, target_len), -100 where nothing is to be predicted.
+            num_items_in_batch: What to divide the sum by instead of the number of labels: the labels of all batches
+                that make one update.
+
+        Returns:
+            A number.
+        """
+        count = (labels != -100).sum() if num_items_in_batch is None else torch.as_tensor(num_items_in_batch)
+        # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would move
+        # them again
+        return self.loss_function(
+            logits, labels, logits.shape[-1], shift_labels=labels, num_items_in_batch=count.clamp(min=1)
+        )
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.LongTensor) -> torch.LongTensor:
         """Return the decoder's input for these labels, (batch, target_len). Collators call this."""

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""Initial values, what loading restores, and folders that carry their code."""
+"""Initial values, what loading restores, misspelt arguments. How folders carry their code: hub/test_remote_code.py."""
 
 import json
 import math
@@ -68,7 +68,7 @@ def test_loading_restores_parameters(tmp_path):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_()
-    model.save_pretrained(tmp_path)
+    model.save_pretrained(tmp_path, include_code=False)
     for _ in range(5):
         poison = [torch.full((6,), float("nan")) for _ in range(100)]  # freed memory that the loader may be given
         del poison
@@ -80,7 +80,7 @@ def test_loading_restores_parameters(tmp_path):
 def test_what_a_checkpoint_lacks_is_initialised(tmp_path):
     model = TinyModel(TinyConfig())
     state = {name: value for name, value in model.state_dict().items() if not name.startswith(("gru", "norm"))}
-    model.save_pretrained(tmp_path, state_dict=state)
+    model.save_pretrained(tmp_path, state_dict=state, include_code=False)
     loaded = TinyModel.from_pretrained(tmp_path)
     assert torch.equal(loaded.rnn.weight_hh_l0, model.rnn.weight_hh_l0)
     for gate in loaded.gru.weight_hh_l1_reverse.view(3, 6, 6):
@@ -92,14 +92,6 @@ def saved_auto_map(folder):
     return json.loads((folder / "config.json").read_text()).get("auto_map")
 
 
-def test_a_folder_carries_its_code_and_names_its_classes(tmp_path):
-    model = TinyModel(TinyConfig())
-    model.save_pretrained(tmp_path)
-    assert saved_auto_map(tmp_path) == {"AutoConfig": "test_base.TinyConfig", "AutoModel": "test_base.TinyModel"}
-    assert (tmp_path / "test_base.py").read_text() == open(__file__).read()
-    assert getattr(model.config, "auto_map", None) is None
-
-
 def test_without_code_a_folder_holds_data_only(tmp_path):
     model = TinyModel(TinyConfig())
     model.config.auto_map = {"AutoModel": "elsewhere.Model"}
@@ -109,14 +101,26 @@ def test_without_code_a_folder_holds_data_only(tmp_path):
     assert model.config.auto_map == {"AutoModel": "elsewhere.Model"}
 
 
-def test_only_the_main_process_copies_the_code(tmp_path):
-    TinyModel(TinyConfig()).save_pretrained(tmp_path, is_main_process=False)
-    assert not list(tmp_path.glob("*.py"))
-
-
-def test_a_failed_save_leaves_the_configuration_as_it_was(tmp_path):
+@pytest.mark.parametrize("include_code", [True, False])
+def test_a_failed_save_leaves_the_configuration_as_it_was(include_code, tmp_path):
     model, file = TinyModel(TinyConfig()), tmp_path / "file"
     file.write_text("in the way")
-    with pytest.raises(Exception, match=re.escape(str(file)) + "|directory|exists"):
-        model.save_pretrained(file / "folder")
+    with pytest.raises((ValueError, OSError), match=re.escape(str(file)) + "|imports the package by its name"):
+        model.save_pretrained(file / "folder", include_code=include_code)
     assert getattr(model.config, "auto_map", None) is None
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("misspelt", ["sizes", "labels_", "return_dicts", "num_item_in_batch"])
+def test_a_misspelt_argument_is_refused_and_the_nearest_named(misspelt):
+    class Doubling(TinyModel):
+        def forward(self, size, labels=None, **kwargs):
+            return 2 * size, kwargs
+
+    model = Doubling(TinyConfig())
+    assert model(3, position_ids=1, token_type_ids=2, num_items_in_batch=4) == (
+        6,
+        {"position_ids": 1, "token_type_ids": 2, "num_items_in_batch": 4},
+    )
+    with pytest.raises(TypeError, match=rf"Doubling has no argument '{misspelt}'; did you mean '\w+'\?"):
+        model(3, **{misspelt: 1})
