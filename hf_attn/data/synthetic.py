@@ -9,6 +9,8 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..models.checks import is_whole
+
 if TYPE_CHECKING:
     from datasets import Dataset
 
@@ -60,16 +62,22 @@ def reverse_task(
 def _make(size: int, symbols: Sequence[str], min_length: int, max_length: int, seed: int, reverse: bool) -> Dataset:
     from datasets import Dataset, Features, Translation
 
-    if size < 0:
-        raise ValueError(f"size must be at least 0, got {size}")
-    if not 1 <= min_length <= max_length:
-        raise ValueError(f"min_length must be between 1 and max_length ({max_length}), got {min_length}")
-    if not symbols or len(set(symbols)) < len(symbols) or any(len(symbol.split()) != 1 for symbol in symbols):
-        raise ValueError(f"symbols must be distinct words without spaces, at least one, got {list(symbols)}")
+    if not is_whole(size):
+        raise ValueError(f"size must be a whole number of at least 0, got {size!r}")
+    if not is_whole(max_length, 1):
+        raise ValueError(f"max_length must be a whole number of at least 1, got {max_length!r}")
+    if not is_whole(min_length, 1) or min_length > max_length:
+        raise ValueError(
+            f"min_length must be a whole number between 1 and max_length ({max_length}), got {min_length!r}"
+        )
+    vocabulary = list(symbols) if isinstance(symbols, Sequence) else []
+    are_words = all(isinstance(symbol, str) and len(symbol.split()) == 1 for symbol in vocabulary)
+    if not vocabulary or not are_words or len(set(vocabulary)) < len(vocabulary):
+        raise ValueError(f"symbols must be distinct words without spaces, at least one, got {symbols!r}")
     generator = random.Random(seed)
     pairs = []
     for _ in range(size):
-        words = generator.choices(symbols, k=generator.randint(min_length, max_length))
+        words = generator.choices(vocabulary, k=generator.randint(min_length, max_length))
         pairs.append({"source": " ".join(words), "target": " ".join(reversed(words) if reverse else words)})
     features = Features(translation=Translation(languages=["source", "target"]))
     return Dataset.from_dict({"translation": pairs}, features=features)

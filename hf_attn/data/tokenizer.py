@@ -10,6 +10,7 @@ Read `words.py` for what a word is and `translation.py` for what the ids become.
 
 import itertools
 import json
+import operator
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,8 @@ from collections.abc import Iterable, Iterator
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from .words import WORD_PATTERN, split_words
+from ..models.checks import is_whole
+from .words import WORD_PATTERN, check_text, split_words
 
 SPECIAL_TOKENS = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
 """The special tokens in the order of their ids."""
@@ -58,9 +60,12 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, *, kind: str = "bpe")
     if kind not in ("bpe", "word"):
         raise ValueError(f"kind must be 'bpe' or 'word', got {kind!r}")
     smallest = len(SPECIAL_TOKENS) + (len(_BYTE_TOKENS) if kind == "bpe" else 0) + 1
-    if vocab_size < smallest:
+    if not is_whole(vocab_size, smallest):
         contents = "4 special tokens, 256 bytes and 1 piece" if kind == "bpe" else "4 special tokens and 1 word"
-        raise ValueError(f"vocab_size must be at least {smallest} ({contents}) for kind={kind!r}, got {vocab_size}")
+        raise ValueError(
+            f"vocab_size must be a whole number of at least {smallest} ({contents}) for kind={kind!r}, "
+            f"got {vocab_size!r}"
+        )
     tokenizer = _pipeline(kind)
     words = _count_words(tokenizer, texts)
     tokenizer.model = _bpe(words, vocab_size) if kind == "bpe" else _word_level(words, vocab_size)
@@ -107,6 +112,8 @@ def _count_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
     """Count the words of the texts as the pipeline cuts them, "▁" included."""
     if isinstance(texts, str):
         raise ValueError("texts must be an iterable of strings, got one string; put it in a list")
+    if isinstance(texts, (bytes, dict)) or not isinstance(texts, Iterable):
+        raise ValueError(f"texts must be an iterable of strings, got {type(texts).__name__}")
     counts: Counter[str] = Counter()
     for number, text in enumerate(texts):
         if not isinstance(text, str):
@@ -167,8 +174,11 @@ def readable_tokens(tokenizer: PreTrainedTokenizerBase, ids: Iterable[int]) -> l
 
     Returns:
         One string for each id.
+
+    Raises:
+        ValueError: if an id is not in the vocabulary.
     """
-    names = tokenizer.convert_ids_to_tokens([int(number) for number in ids])
+    names = _names(tokenizer, ids)
     shown = list(names)
     for positions, character in _byte_characters(list(enumerate(names))):
         if character.isprintable() and (len(positions) > 1 or character != "\ufffd"):
@@ -191,9 +201,13 @@ def piece_spans(tokenizer: PreTrainedTokenizerBase, text: str, ids: Iterable[int
 
     Returns:
         A (start, end) for each id, in characters of the text in Unicode form NFC, never going back.
+
+    Raises:
+        ValueError: if an id is not in the vocabulary.
     """
+    check_text("text", text)
     text = unicodedata.normalize("NFC", text)
-    names = tokenizer.convert_ids_to_tokens([int(number) for number in ids])
+    names = _names(tokenizer, ids)
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None and isinstance(backend.decoder, decoders.ByteLevel):
         names = [tokenizer.convert_tokens_to_string([name]) for name in names]
@@ -209,6 +223,17 @@ def piece_spans(tokenizer: PreTrainedTokenizerBase, text: str, ids: Iterable[int
         arrived = span[1]
         spans.append(span)
     return spans
+
+
+def _names(tokenizer: PreTrainedTokenizerBase, ids: Iterable[int]) -> list[str]:
+    """Give the piece of each id."""
+    numbers = [operator.index(number) for number in ids]
+    inside = not numbers or min(numbers) >= 0
+    names: list = tokenizer.convert_ids_to_tokens(numbers) if inside else [None]
+    if None in names:
+        found = numbers[names.index(None)] if inside else min(numbers)
+        raise ValueError(f"ids holds {found}; this tokenizer has ids from 0 to {len(tokenizer) - 1}")
+    return names
 
 
 _Piece = tuple[int, str]  # position among the ids, name

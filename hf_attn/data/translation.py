@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from transformers import PreTrainedTokenizerBase
 
+from ..models.checks import is_whole
+
 if TYPE_CHECKING:
     from datasets import Dataset
 
@@ -62,10 +64,12 @@ def load_pairs(
         "references", a list of the distinct target sentences, the first of which stands in "translation".
 
     Raises:
+        TypeError: if the source is no path.
         ValueError: for a file that is not what it should be, with its name and the number of the line.
         FileNotFoundError: for a file name that does not exist.
     """
-    if not source_lang or not target_lang or source_lang == target_lang:
+    names = [name for name in (source_lang, target_lang) if isinstance(name, str) and name]
+    if len(set(names)) != 2:
         raise ValueError(
             f"source_lang and target_lang must be two different names, got {source_lang!r} and {target_lang!r}"
         )
@@ -112,14 +116,19 @@ def tokenize_pairs(
         A dataset with the columns "input_ids", "attention_mask" and "labels", lists of different lengths, not padded.
 
     Raises:
+        TypeError: if dataset is no dataset, or tokenizer no tokenizer.
         ValueError: for a length below 2, a tokenizer without end-of-sentence token, or a dataset that is empty or
             lacks a language.
     """
-    from datasets import Features, List, Value
+    from datasets import Dataset, Features, List, Value
 
     for name, length in (("max_source_length", max_source_length), ("max_target_length", max_target_length)):
-        if length is not None and length < 2:
-            raise ValueError(f"{name} must be at least 2 (a piece and the end of the sentence), got {length}")
+        if length is not None and not is_whole(length, 2):
+            raise ValueError(
+                f"{name} must be a whole number of at least 2 (a piece and the end of the sentence), got {length!r}"
+            )
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"dataset must be a datasets.Dataset, as from load_pairs, got {type(dataset).__name__}")
     if not len(dataset) or "translation" not in dataset.column_names:
         raise ValueError(
             f"dataset must have rows and a 'translation' column, got {len(dataset)}, {dataset.column_names}"
@@ -172,6 +181,8 @@ def tokenize_pairs(
 def _encoder(
     tokenizer: PreTrainedTokenizerBase, argument: str, max_length: int | None
 ) -> Callable[[list[str]], tuple[list[list[int]], list[bool]]]:
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        raise TypeError(f"tokenizer must be a tokenizer of transformers, got {type(tokenizer).__name__}")
     end = tokenizer.eos_token_id
     if end is None:
         raise ValueError("tokenizer must have an end-of-sentence token, got one without eos_token")
@@ -203,9 +214,9 @@ def _find_pairs(source: Any, languages: _Pair, split: str | None) -> Iterator[_P
         if len(source) != 2:
             raise ValueError(f"source must be one path or (source file, target file), got {len(source)} items")
         _refuse_split(split)
-        yield from _read_two_files(Path(source[0]), Path(source[1]))
+        yield from _read_two_files(_path(source[0]), _path(source[1]))
         return
-    path = Path(source)
+    path = _path(source)
     if path.is_dir():
         path = _file_in_folder(path, split)
     elif path.exists():
@@ -221,6 +232,12 @@ def _find_pairs(source: Any, languages: _Pair, split: str | None) -> Iterator[_P
         yield from _read_json_lines(path, languages)
     else:
         raise ValueError(f"source must be a {', '.join(_SUFFIXES)} file or two plain text files, got {path}")
+
+
+def _path(source: Any) -> Path:
+    if not isinstance(source, (str, os.PathLike)) or not os.fspath(source):
+        raise TypeError(f"source must be a path, a pair of paths or the name of a dataset, got {source!r}")
+    return Path(source)
 
 
 def _refuse_split(split: str | None) -> None:

@@ -32,6 +32,12 @@ WORD_PATTERN = rf"{_FLAG}|{_SYMBOL}|{_LETTERS}"
 _WORD = regex.compile(WORD_PATTERN)
 
 
+def check_text(name: str, text: object) -> None:
+    """Raise TypeError unless text is a string."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a string, got {type(text).__name__}")
+
+
 def split_words(text: str) -> list[tuple[int, int]]:
     """Split a text into words and give the characters that each covers.
 
@@ -47,7 +53,11 @@ def split_words(text: str) -> list[tuple[int, int]]:
 
     Returns:
         The (start, end) character spans of the words, in order, not overlapping.
+
+    Raises:
+        TypeError: if the text is no string.
     """
+    check_text("text", text)
     return [match.span() for match in _WORD.finditer(text)]
 
 
@@ -56,6 +66,10 @@ def text_words(text: str) -> list[str]:
 
     Args:
         text: one sentence or more.
+
+    Raises:
+        TypeError: if the text is no string.
     """
+    check_text("text", text)
     text = unicodedata.normalize("NFC", text)
     return [text[start:end] for start, end in split_words(text)]

@@ -1,8 +1,14 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""Hold what the configurations share: checks that name the value and what is allowed, and the joint vocabulary."""
+"""Hold checks that name the value and what is allowed, and what the configurations share: the joint vocabulary."""
 
 import copy
 import math
+import numbers
+
+
+def is_whole(value: object, least: int = 0) -> bool:
+    """Tell whether value is a whole number of at least `least`; True and False are none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def check_choice(name: str, value: object, allowed: tuple) -> None:

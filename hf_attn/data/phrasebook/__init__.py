@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ...models.checks import is_whole
 from ..words import split_words
 from .english import sentence_words
 from .french import French
@@ -86,11 +87,13 @@ def generate(
     if split not in SPLITS:
         raise ValueError(f"split={split!r} is not in the phrasebook; choose one of {', '.join(SPLITS)}.")
     size = SPLITS[split] if size is None else size
-    if size < 0:
-        raise ValueError(f"size={size} must not be negative.")
-    low, high = words or (SHORTEST, LONGEST)
+    if not is_whole(size):
+        raise ValueError(f"size={size!r} must be a whole number, not negative.")
+    range_given = (SHORTEST, LONGEST) if words is None else words
+    pair_given = isinstance(range_given, (tuple, list)) and [is_whole(end) for end in range_given] == [True, True]
+    low, high = range_given if pair_given else (0, 0)
     if not SHORTEST <= low <= high <= LONGEST:
-        raise ValueError(f"words={words} must be (fewest, most) with {SHORTEST} <= fewest <= most <= {LONGEST}.")
+        raise ValueError(f"words={words!r} must be (fewest, most) with {SHORTEST} <= fewest <= most <= {LONGEST}.")
     return _draw(pair, split, size, seed, low, high, guided=words is not None)
 
 
