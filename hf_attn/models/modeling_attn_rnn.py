@@ -81,6 +81,7 @@ class AttnRnnPreTrainedModel(AttnPreTrainedModel):
     """What the classes of this file have in common."""
 
     config: AttnRnnConfig
+    encoder_output_class = AttnRnnEncoderOutput
     supports_gradient_checkpointing = True
     _no_split_modules = ["EncoderRnnLayer", "DecoderRnn"]
     _skip_keys_device_placement = ["cache"]
@@ -617,6 +618,11 @@ class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, Gene
     def _supports_default_dynamic_cache(cls) -> bool:
         """Return False: the decoder makes its own RecurrentCache, it has no keys and values to keep."""
         return False
+
+    def refused_generation_options(self) -> list[tuple[str, object, str]]:
+        """Return also every cache but the decoder's own."""
+        reason = "a recurrent decoder has no keys and values to keep, and its RecurrentCache has one size at any length"
+        return [*super().refused_generation_options(), ("cache_implementation", "dynamic", reason)]
 
     @can_return_tuple
     def forward(

@@ -60,6 +60,7 @@ class AttnTransformerPreTrainedModel(AttnPreTrainedModel):
     """What the classes of this file have in common."""
 
     config: AttnTransformerConfig
+    encoder_output_class = AttnTransformerEncoderOutput
     supports_gradient_checkpointing = True
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
     _supports_sdpa = True
@@ -387,11 +388,11 @@ def check_cache(cache: object | None, batch: int) -> None:
     check_cache_rows(filled[0] if filled else -1, batch)
 
 
-def check_length(config: AttnTransformerConfig, length: int) -> None:
+def check_length(config: AttnTransformerConfig, length: int, what: str = "the sequence") -> None:
     """Raise ValueError if a sequence is longer than the learned positions reach."""
     if config.position_type == "learned" and length > config.max_position_embeddings:
         raise ValueError(
-            f"the sequence has {length} tokens, but there are only max_position_embeddings="
+            f"{what} has {length} tokens, but there are only max_position_embeddings="
             f"{config.max_position_embeddings} learned positions"
         )
 
@@ -497,6 +498,14 @@ class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTr
             self.output_projection = nn.Linear(config.hidden_size, embeddings.embedding_dim, bias=False)
         self.lm_head = nn.Linear(embeddings.embedding_dim, embeddings.num_embeddings, bias=False)
         self.post_init()
+
+    def _get_stopping_criteria(self, generation_config, stopping_criteria, **kwargs):
+        """Refuse an output longer than the learned positions reach before its first step, unless criteria of the caller
+        may end it earlier; the last token needs no position."""
+        longest = generation_config.max_length
+        if not stopping_criteria:
+            check_length(self.config, longest - 1, f"max_length={longest}: the decoder's longest input")
+        return super()._get_stopping_criteria(generation_config, stopping_criteria, **kwargs)
 
     @can_return_tuple
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")

@@ -1,7 +1,8 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 # torch types every attribute of a module as Tensor | Module:
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportReturnType=false
-"""Hold what all encoder-decoders share: the shifted target, the tied embeddings, what is to be decoded.
+"""Hold what all encoder-decoders share: the shifted target, the tied embeddings, what is to be decoded, and what
+`generate()` would take without a word.
 
     decoder input = [decoder_start, label_1, ..., label_(n-1)]   predicts   [label_1, ..., label_n]
 
@@ -10,6 +11,7 @@ switches tie them: `share_embeddings` (source and target; Vaswani 2017, section 
 and output; Press & Wolf 2017, arXiv 1608.05859).
 """
 
+import copy
 from typing import Any
 
 import torch
@@ -158,6 +160,49 @@ class Seq2SeqMixin(PreTrainedModel):
         """Return the two-dimensional padding mask: our models write their masks out themselves, also for a static
         cache."""
         return attention_mask
+
+    def refused_generation_options(self) -> list[tuple[str, object, str]]:
+        """Return the options that `generate()` would ignore, or apply in the wrong place, for this model: name, value
+        that changes nothing, reason."""
+        refused = [
+            ("prefill_chunk_size", None, "the library would cut the source's mask into chunks"),
+            ("guidance_scale", 1, "the library would have the target read as a source"),
+        ]
+        if self.config.decoder_vocab_size is not None and not self.config.share_embeddings:
+            reason = "source and target have separate vocabularies, so their ids cannot be compared"
+            refused += [("encoder_repetition_penalty", 1, reason), ("encoder_no_repeat_ngram_size", 0, reason)]
+        return refused
+
+    def _validate_generation_mode(self, generation_mode, generation_config, generation_mode_kwargs):
+        """Refuse what `generate()` cannot do with this model."""
+        super()._validate_generation_mode(generation_mode, generation_config, generation_mode_kwargs)
+        for name, neutral, reason in self.refused_generation_options():
+            value = getattr(generation_config, name)
+            if value not in (None, neutral):
+                raise ValueError(f"{name}={value!r} is not possible for {type(self).__name__}: {reason}")
+        kind = generation_config.cache_implementation or ""
+        if kind.startswith("offloaded") and not torch.accelerator.is_available():
+            raise ValueError(f"cache_implementation={kind!r} needs an accelerator, and torch finds none")
+
+    def _validate_generated_length(self, generation_config, input_ids_length, has_default_max_length):
+        """Refuse a shortest output that is longer than the longest; the library warns, and no output ends."""
+        shortest, longest = generation_config.min_length or 0, generation_config.max_length
+        if shortest > longest:
+            raise ValueError(
+                f"min_length={shortest} is more than max_length={longest} (min_new_tokens="
+                f"{generation_config.min_new_tokens}, max_new_tokens={generation_config.max_new_tokens}, and the lengths "
+                f"count what the decoder starts with: {input_ids_length})"
+            )
+        super()._validate_generated_length(generation_config, input_ids_length, has_default_max_length)
+
+    def _prepare_model_inputs(self, inputs, bos_token_id, model_kwargs):
+        """Copy the caller's `encoder_outputs`, which `generate()` repeats in place for the beams; name a tuple's."""
+        given = model_kwargs.get("encoder_outputs")
+        if isinstance(given, (tuple, list)):
+            given = name_encoder_outputs(given, self.encoder_output_class)
+        if given is not None:
+            model_kwargs["encoder_outputs"] = copy.copy(given)
+        return super()._prepare_model_inputs(inputs, bos_token_id, model_kwargs)
 
     def decoder_inputs_from_labels(
         self,
