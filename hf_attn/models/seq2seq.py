@@ -190,7 +190,7 @@ class Seq2SeqMixin(PreTrainedModel):
         if shortest > longest:
             raise ValueError(
                 f"min_length={shortest} is more than max_length={longest} (min_new_tokens="
-                f"{generation_config.min_new_tokens}, max_new_tokens={generation_config.max_new_tokens}, and the lengths "
+                f"{generation_config.min_new_tokens}, max_new_tokens={generation_config.max_new_tokens}; both lengths "
                 f"count what the decoder starts with: {input_ids_length})"
             )
         super()._validate_generated_length(generation_config, input_ids_length, has_default_max_length)
