@@ -5,11 +5,17 @@ gives every sentence its own limit. `GumbelNoise` samples with one generator per
 exponential distribution, argmax_i (log p_i - log e_i) is distributed as p (the Gumbel-max trick), so greedy search on
 noisy scores is exact sampling.
 
-Finished beams are ranked by one of two scores, where length counts the target pieces with "</s>":
+Finished beams are ranked by one of two scores:
 
     transformers: sum of log-probabilities / length ** length_penalty
     GNMT:         sum of log-probabilities / ((5 + length) / 6) ** length_penalty
                   + coverage_penalty * sum over source pieces of log min(attention the piece received, 1)
+
+The sum and the length are over the pieces that the search chose, "</s>" among them where it was reached, a forced
+prefix too; the start piece and a prompt (`generate`'s `decoder_input_ids`) are in neither. So a `length_penalty` above
+0 favours long outputs, 0 compares bare sums, one below 0 favours short outputs. The search ends when `num_beams`
+outputs are finished and the sum of the best unfinished one, divided by its present length to the same power, is no
+better than the worst of their scores: transformers' early_stopping=False.
 
 The second (Wu 2016, arXiv 1609.08144, eq. 14) is chosen by giving a coverage penalty. Differs from the paper: the
 search itself keeps beams by the first, and the second ranks those that it found.
@@ -32,6 +38,8 @@ from transformers import (
     StoppingCriteriaList,
 )
 
+from hf_attn.models.checks import check_finite, is_whole
+
 from .loading import decoder_position_limit
 from .translation import Translation
 
@@ -53,12 +61,12 @@ class Decoding:
             value = getattr(self, name)
             if value is None and name == "max_new_tokens":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if not is_whole(value, 1):
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1")
-        if not math.isfinite(self.length_penalty):
-            raise ValueError(f"length_penalty is {self.length_penalty}; it must be a finite number")
+        check_finite("length_penalty", self.length_penalty)
         if self.coverage_penalty is not None:
-            if not (math.isfinite(self.coverage_penalty) and self.coverage_penalty >= 0):
+            check_finite("coverage_penalty", self.coverage_penalty)
+            if self.coverage_penalty < 0:
                 raise ValueError(
                     f"coverage_penalty is {self.coverage_penalty}; it must be a finite number of at least 0, or None"
                 )
