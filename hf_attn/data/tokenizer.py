@@ -14,6 +14,7 @@ import operator
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
@@ -229,7 +230,7 @@ def _names(tokenizer: PreTrainedTokenizerBase, ids: Iterable[int]) -> list[str]:
     """Give the piece of each id."""
     numbers = [operator.index(number) for number in ids]
     inside = not numbers or min(numbers) >= 0
-    names: list = tokenizer.convert_ids_to_tokens(numbers) if inside else [None]
+    names: Any = tokenizer.convert_ids_to_tokens(numbers) if inside else [None]
     if None in names:
         found = numbers[names.index(None)] if inside else min(numbers)
         raise ValueError(f"ids holds {found}; this tokenizer has ids from 0 to {len(tokenizer) - 1}")

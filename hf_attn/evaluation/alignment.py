@@ -10,25 +10,33 @@ a pair (source word, target word), both counted from 0. Paper: Och and Ney 2003,
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 
+from ..models.checks import is_whole
+
 Links = Iterable[Sequence[int]]
 
 
 def _counts(hypothesis: Links, sure: Links, possible: Links) -> tuple[int, int, int, int]:
-    found, certain, extra = (_link_set(links) for links in (hypothesis, sure, possible))
+    found, certain, extra = (link_set(links) for links in (hypothesis, sure, possible))
     return len(found), len(certain), len(found & certain), len(found & (certain | extra))
 
 
-def _link_set(links: Links) -> set[tuple[int, int]]:
+def link_set(links: Links) -> set[tuple[int, int]]:
+    """Check links, pairs (source word, target word) of any kind, and give them as a set of tuples."""
     pairs = set()
     for link in links:
-        if len(link) != 2:
-            raise ValueError(f"link is {link!r}; allowed is a pair (source word, target word)")
-        pairs.add((int(link[0]), int(link[1])))
+        try:
+            source_word, target_word = map(operator.index, link)
+        except (TypeError, ValueError):
+            source_word = target_word = -1
+        if min(source_word, target_word) < 0:
+            raise ValueError(f"link is {link!r}; allowed is a pair (source word, target word) of numbers from 0 on")
+        pairs.add((source_word, target_word))
     return pairs
 
 
@@ -97,11 +105,16 @@ def links_from_weights(weights: Any, *, end_of_sentence: bool = True) -> set[tup
         (nothing could be attended to) gives no link.
 
     Raises:
-        ValueError: `weights` is not a matrix, or has no source word.
+        ValueError: `weights` is not a matrix of numbers, or has no source word.
     """
-    matrix = torch.as_tensor(weights)
+    try:
+        matrix = torch.as_tensor(weights)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"weights is {type(weights).__name__}; allowed is a matrix of numbers ({error})") from None
     if matrix.dim() != 2 or matrix.shape[1] == 0:
         raise ValueError(f"weights has shape {tuple(matrix.shape)}; allowed is (target_words, source_words)")
+    if bool(matrix.isnan().any()):
+        raise ValueError("weights holds nan; allowed are numbers, and 0 where nothing was attended to")
     rows = matrix.tolist()
     links = set()
     for target, row in enumerate(rows[:-1] if end_of_sentence else rows):
@@ -124,10 +137,12 @@ def diagonal_links(source_len: int, target_len: int) -> set[tuple[int, int]]:
         Pairs (source word, target word), one a target word; none if either side is empty.
 
     Raises:
-        ValueError: a length is negative.
+        ValueError: a length is negative or no whole number.
     """
-    if source_len < 0 or target_len < 0:
-        raise ValueError(f"source_len is {source_len} and target_len {target_len}; allowed are 0 and more")
+    if not is_whole(source_len) or not is_whole(target_len):
+        raise ValueError(
+            f"source_len is {source_len!r} and target_len {target_len!r}; allowed are whole numbers, 0 and more"
+        )
     if source_len == 0:
         return set()
     scale = (source_len - 1) / max(target_len - 1, 1)

@@ -213,7 +213,12 @@ def format_table(rows: Sequence[dict[str, Any]]) -> str:
 
     Returns:
         The table, one line a row.
+
+    Raises:
+        ValueError: there is no row.
     """
+    if not rows:
+        raise ValueError("rows is empty; a table needs at least one row")
     columns = list(rows[0])
     lines = [columns, ["---:" if isinstance(rows[0][name], (int, float)) else "---" for name in columns]]
     for row in rows:

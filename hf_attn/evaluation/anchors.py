@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data.words import split_words
+from ..data.words import check_text, split_words
 from .alignment import Links
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -74,7 +74,11 @@ def anchor_tokens(text: str) -> list[str]:
 
     Args:
         text: one sentence or more.
+
+    Raises:
+        TypeError: the text is no string.
     """
+    check_text("text", text)
     return _TOKEN.findall(unicodedata.normalize("NFC", text))
 
 

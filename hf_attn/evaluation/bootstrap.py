@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..models.checks import is_whole
 from .translation import _bleu_scorer, default_tokenizer, group_references
 
 SAMPLES = 1000
@@ -72,7 +73,7 @@ def bootstrap_bleu(statistics: np.ndarray, *, samples: int = SAMPLES, seed: int 
         `bleu`, `low` and `high`.
 
     Raises:
-        ValueError: there is no sentence or no resample.
+        ValueError: there is no sentence or no resample, or the statistics are of another kind.
     """
     low, high = _interval(_resampled_bleu(statistics, samples, seed))
     return {"bleu": bleu_from_statistics(statistics), "low": low, "high": high}
@@ -108,8 +109,14 @@ def paired_bootstrap(
 
 def _resampled_bleu(statistics: np.ndarray, samples: int, seed: int) -> np.ndarray:
     """Score the resamples that this seed draws: the same for every system with as many sentences."""
-    if len(statistics) == 0 or samples < 1:
-        raise ValueError(f"there are {len(statistics)} sentences and samples is {samples}; both must be 1 or more")
+    if np.ndim(statistics) != 2 or np.shape(statistics)[1] != 10:
+        raise ValueError(
+            f"statistics has shape {np.shape(statistics)}; allowed is (sentences, 10), see bleu_statistics"
+        )
+    if len(statistics) == 0 or not is_whole(samples, 1):
+        raise ValueError(f"there are {len(statistics)} sentences and samples is {samples!r}; both must be 1 or more")
+    if not is_whole(seed):
+        raise ValueError(f"seed is {seed!r}; allowed are whole numbers, 0 and more")
     drawn = np.random.default_rng(seed).choice(len(statistics), size=(samples, len(statistics)), replace=True)
     return np.array([bleu_from_statistics(statistics[rows]) for rows in drawn])
 

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hf_attn.data.words import split_words
+from hf_attn.data.words import check_text, split_words
 
 from . import negation, numbers
 from .names import lost_names
@@ -65,7 +65,13 @@ def find_failures(
     Returns:
         The failures in the order of `KINDS`, several of a kind where several things are lost; none for a source without
         a word.
+
+    Raises:
+        TypeError: if a text or a language code is no string.
     """
+    for name, value in {"source": source, "text": text, "source_lang": source_lang, "target_lang": target_lang}.items():
+        if value is not None or "lang" not in name:
+            check_text(name, value)
     source, text = (unicodedata.normalize("NFC", side) for side in (source, text))
     langs = [None if lang is None else re.split("[-_]", lang)[0].lower() for lang in (source_lang, target_lang)]
     if not _words(source):

@@ -18,6 +18,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from ..models.checks import is_whole
+
 
 def chain_rule(words: Sequence[str], conditional: Callable[[str, Sequence[str]], float]) -> list[float]:
     """Split the probability of a sentence into one factor a word: P(x_i | x_1 .. x_(i-1)).
@@ -98,8 +100,8 @@ def ngrams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
     """
     if isinstance(words, str):
         raise ValueError(f"words is the string {words!r}; allowed is a list of words, such as {words.split()!r}")
-    if order < 1:
-        raise ValueError(f"order is {order}; allowed are 1 and more")
+    if not is_whole(order, 1):
+        raise ValueError(f"order is {order!r}; allowed are whole numbers, 1 and more")
     return Counter(tuple(words[i : i + order]) for i in range(len(words) - order + 1))
 
 
@@ -176,8 +178,8 @@ def bleu(
         raise ValueError(
             f"hypotheses has {len(hypotheses)} sentences and references {len(references)}; give as many, at least one"
         )
-    if max_order < 1:
-        raise ValueError(f"max_order is {max_order}; allowed are 1 and more")
+    if not is_whole(max_order, 1):
+        raise ValueError(f"max_order is {max_order!r}; allowed are whole numbers, 1 and more")
     matches, totals = [0] * max_order, [0] * max_order
     hypothesis_length = reference_length = 0
     for index, (hypothesis, its_references) in enumerate(zip(hypotheses, references, strict=True)):

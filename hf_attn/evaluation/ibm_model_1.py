@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ..models.checks import is_whole
 from .alignment import links_from_weights
 
 
@@ -81,14 +82,18 @@ def train_ibm_model_1(pairs: Iterable[tuple[Sequence[str], Sequence[str]]], iter
         The model.
 
     Raises:
-        ValueError: there is no pair of words to learn from, or `iterations` is less than 1.
+        ValueError: there is no pair of words to learn from, `iterations` is less than 1, or an entry is no pair of
+            lists of words.
     """
-    if iterations < 1:
-        raise ValueError(f"iterations is {iterations}; allowed are 1 and more")
+    if not is_whole(iterations, 1):
+        raise ValueError(f"iterations is {iterations!r}; allowed are whole numbers, 1 and more")
     source_ids: dict[str, int] = {}
     target_ids: dict[str, int] = {}
     cells, lengths = [], []  # a cell is a target word beside a source word; `lengths` has the cells of each target word
-    for source, target in pairs:
+    for pair in pairs:
+        if not isinstance(pair, Sequence) or len(pair) != 2 or not all(map(_are_words, pair)):
+            raise ValueError(f"pairs holds {pair!r}; allowed is (words of the source, words of the target), two lists")
+        source, target = pair
         sources = np.array([source_ids.setdefault(word, len(source_ids)) for word in source], dtype=np.int64)
         targets = np.array([target_ids.setdefault(word, len(target_ids)) for word in target], dtype=np.int64)
         if len(sources):
@@ -125,6 +130,10 @@ def agreed_links(
     """
     reverse = {(source_word, target_word) for target_word, source_word in backward.links(target, source)}
     return forward.links(source, target) & reverse
+
+
+def _are_words(words: object) -> bool:
+    return isinstance(words, Sequence) and not isinstance(words, str)
 
 
 def _code(source_ids: np.ndarray, target_ids: np.ndarray) -> np.ndarray:

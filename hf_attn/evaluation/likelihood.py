@@ -17,6 +17,8 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..models.inputs import check_ids, check_tensor
+
 
 def sequence_log_probs(logits: Tensor, labels: Tensor, ignore_index: int = -100) -> tuple[Tensor, Tensor]:
     """Sum the log-probabilities of the labels of each sequence.
@@ -31,9 +33,12 @@ def sequence_log_probs(logits: Tensor, labels: Tensor, ignore_index: int = -100)
         The sum of natural log-probabilities, (batch,) in float64, and the number of tokens counted, (batch,).
 
     Raises:
-        ValueError: the shapes do not fit.
+        TypeError: the labels are no token ids.
+        ValueError: the shapes do not fit, or a label lies outside the vocabulary.
     """
-    if logits.dim() != 3 or logits.shape[:2] != labels.shape:
+    check_tensor("logits", logits, ("batch", "target_len", "vocab_size"))
+    check_ids("labels", labels, logits.shape[-1], ignored=ignore_index)
+    if logits.shape[:2] != labels.shape:
         raise ValueError(
             f"logits has shape {tuple(logits.shape)} and labels {tuple(labels.shape)}; "
             "allowed are (batch, target_len, vocab_size) and (batch, target_len)"
@@ -59,12 +64,13 @@ def corpus_perplexity(log_probs: Sequence[float], token_counts: Sequence[int]) -
     if len(log_probs) != len(token_counts):
         raise ValueError(f"log_probs has {len(log_probs)} entries and token_counts {len(token_counts)}; give as many")
     for index, (log_prob, count) in enumerate(zip(log_probs, token_counts, strict=True)):
-        if not log_prob <= 0:
+        if isinstance(log_prob, str) or not log_prob <= 0:
             raise ValueError(
-                f"log_probs[{index}] is {log_prob}; a log-probability is a number not above 0 (a loss is its negative)"
+                f"log_probs[{index}] is {log_prob!r}; a log-probability is a number not above 0 (a loss is its "
+                "negative)"
             )
-        if count < 0:
-            raise ValueError(f"token_counts[{index}] is {count}; allowed are 0 and more")
+        if isinstance(count, (str, float)) or count < 0:
+            raise ValueError(f"token_counts[{index}] is {count!r}; allowed are whole numbers, 0 and more")
     tokens = sum(token_counts)
     if tokens == 0:
         raise ValueError("token_counts sums to 0; perplexity needs at least one token")

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from ..models.checks import is_whole
 
 CHARACTER_LANGUAGES = ("ja", "ko", "zh")  # words are not, or not only, what blanks separate
 
@@ -24,7 +26,12 @@ def default_tokenizer(lang: str | None) -> str:
 
     Returns:
         "char" for Chinese, Japanese and Korean, else "13a".
+
+    Raises:
+        ValueError: it is no text.
     """
+    if lang is not None and not isinstance(lang, str):
+        raise ValueError(f"lang is {lang!r}; allowed is a language code, such as 'fr', or None")
     base = (lang or "").replace("_", "-").split("-")[0].lower()
     return "char" if base in CHARACTER_LANGUAGES else "13a"
 
@@ -38,8 +45,8 @@ def _bleu_scorer(tokenize: str, lowercase: bool, smooth_method: str, max_order: 
         raise ValueError(f"tokenize is {tokenize!r}; allowed are {', '.join(BLEU.TOKENIZERS)}")
     if smooth_method not in BLEU.SMOOTH_DEFAULTS:
         raise ValueError(f"smooth_method is {smooth_method!r}; allowed are {', '.join(BLEU.SMOOTH_DEFAULTS)}")
-    if max_order < 1:
-        raise ValueError(f"max_order is {max_order}; allowed are 1 and more")
+    if not is_whole(max_order, 1):
+        raise ValueError(f"max_order is {max_order!r}; allowed are whole numbers, 1 and more")
     try:
         return BLEU(
             tokenize=tokenize,
@@ -74,6 +81,8 @@ def group_references(hypotheses: Sequence[str], references: Sequence[str | Seque
     for name, value in (("hypotheses", hypotheses), ("references", references)):
         if isinstance(value, str):
             raise ValueError(f"{name} is the single text {value!r}; allowed is a list with one entry a sentence")
+        if not hasattr(value, "__len__"):
+            raise ValueError(f"{name} is {value!r}; allowed is a list with one entry a sentence")
     if len(hypotheses) == 0:
         raise ValueError("hypotheses is empty; there is nothing to score")
     if len(hypotheses) != len(references):
@@ -81,7 +90,10 @@ def group_references(hypotheses: Sequence[str], references: Sequence[str | Seque
             f"hypotheses has {len(hypotheses)} entries and references {len(references)}; give one entry a sentence, "
             "several references of a sentence as a list in its place (sacrebleu's own order is the other way round)"
         )
-    grouped = [[entry] if isinstance(entry, str) else list(entry or ()) for entry in references]
+    given = [() if entry is None else entry for entry in references]
+    grouped = [
+        list(entry) if isinstance(entry, Iterable) and not isinstance(entry, str) else [entry] for entry in given
+    ]
     for index, (hypothesis, its_references) in enumerate(zip(hypotheses, grouped, strict=True)):
         if not its_references:
             raise ValueError(f"references[{index}] is empty; each hypothesis needs at least one reference")
@@ -193,8 +205,8 @@ def chrf_scores(
     """
     from sacrebleu.metrics.chrf import CHRF
 
-    if word_order < 0:
-        raise ValueError(f"word_order is {word_order}; allowed are 0 and more")
+    if not is_whole(word_order):
+        raise ValueError(f"word_order is {word_order!r}; allowed are whole numbers, 0 and more")
     grouped = group_references(hypotheses, references)
     scorer = CHRF(word_order=word_order, lowercase=lowercase)
     result = scorer.corpus_score(list(hypotheses), _reference_streams(grouped))

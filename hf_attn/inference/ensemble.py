@@ -170,6 +170,13 @@ def _common_config(models: list[PreTrainedModel]) -> PreTrainedConfig:
     return PreTrainedConfig(is_encoder_decoder=True, **settings)
 
 
+def vocab_limits(model: PreTrainedModel) -> tuple[int, int]:
+    """Give the numbers of pieces that a model, or each of an ensemble, can read and write; very large if unknown."""
+    config: Any = model.models[0].config if isinstance(model, Ensemble) else model.config
+    read = getattr(config, "vocab_size", None) or 2**31
+    return read, getattr(config, "decoder_vocab_size", None) or read
+
+
 def _target_vocab_size(model: PreTrainedModel) -> int:
     return getattr(model.config, "decoder_vocab_size", None) or model.config.vocab_size
 

@@ -32,8 +32,10 @@ def load_translator(
     if isinstance(model, list):
         return _load_ensemble(model, tokenizer, device, dtype, trust_remote_code)
     precision = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
-    if dtype is not None and not isinstance(precision, torch.dtype):
-        raise ValueError(f"dtype is {dtype!r}; it must be a torch dtype or its name, e.g. 'float32' or 'bfloat16'")
+    if dtype is not None and not (isinstance(precision, torch.dtype) and precision.is_floating_point):
+        raise ValueError(
+            f"dtype is {dtype!r}; it must be a torch dtype of weights or its name, e.g. 'float32' or 'bfloat16'"
+        )
     if isinstance(model, (str, Path)):
         network, tokenizers = _load(model, tokenizer, precision, trust_remote_code)
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
@@ -51,7 +53,11 @@ def load_translator(
     if device is not None or precision is not None:
         _check_device(device)
         network.to(device=device, dtype=precision)  # type: ignore[call-overload]
-    pair = tokenizers if isinstance(tokenizers, tuple) else (tokenizers, tokenizers)
+    pair = tuple(tokenizers) if isinstance(tokenizers, (tuple, list)) else (tokenizers, tokenizers)
+    if len(pair) != 2 or not all(isinstance(one, PreTrainedTokenizerBase) for one in pair):
+        raise ValueError(
+            f"tokenizer is {tokenizers!r:.80}; it must be a tokenizer of transformers, or two: (source, target)"
+        )
     # encoding sets padding and truncation on a tokenizer; the user's stays as it is
     source, target = copy.deepcopy(pair)
     return network.eval(), source, target

@@ -23,7 +23,10 @@ from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from hf_attn.models.checks import check_finite, is_whole
+
 from .decoding import Decoding, decode_batch, start_id, stop_ids
+from .ensemble import vocab_limits
 from .loading import load_translator, position_limit
 from .sides import Side, encode, output_side, prefix_pieces
 from .translation import Translation
@@ -183,7 +186,7 @@ class Translator:
 
         Raises:
             TypeError: if one side is a string and the other is not, or something is not a string.
-            ValueError: if there are not as many targets as sources.
+            ValueError: if there are not as many targets as sources, or an option is out of range.
         """
         if isinstance(sources, str) != isinstance(targets, str):
             raise TypeError("sources and targets must both be a string, or both be several strings")
@@ -191,6 +194,7 @@ class Translator:
         if len(source_texts) != len(target_texts):
             raise ValueError(f"there are {len(source_texts)} sources and {len(target_texts)} targets; give one for one")
         _check_batch_size(batch_size)
+        check_finite("length_penalty", length_penalty)
         pairs = list(zip(self._sources(source_texts), self._targets(target_texts), strict=True))
         results = _in_batches(
             pairs,
@@ -213,6 +217,7 @@ class Translator:
     def _sources(self, texts: list[str]) -> list[Side]:
         limit = position_limit(self.model, self.tokenizer)
         sides = encode(self.tokenizer, "text", texts, limit, "source")
+        _check_ids(sides, vocab_limits(self.model)[0])
         unknown = [
             side.tokens[i] if span is None else side.text[slice(*span)].strip()
             for side in sides
@@ -227,7 +232,9 @@ class Translator:
     def _targets(self, texts: list[str]) -> list[Side]:
         limit = position_limit(self.model, self.target_tokenizer)
         argument = "text_target" if self.target_tokenizer is self.tokenizer else "text"
-        return encode(self.target_tokenizer, argument, texts, limit, "target")
+        sides = encode(self.target_tokenizer, argument, texts, limit, "target")
+        _check_ids(sides, vocab_limits(self.model)[1])
+        return sides
 
     def _prefixes(self, prefix: str | Iterable[str], count: int | None) -> list[list[int]]:
         """Turn the forced starts of `count` texts (None: of one text that is no list) into pieces."""
@@ -356,6 +363,8 @@ def score(model: ModelLike, sources: str | Iterable[str], targets: str | Iterabl
 def _as_translator(model: ModelLike) -> Translator:
     if isinstance(model, Translator):
         return model
+    if isinstance(model, tuple) and len(model) != 2:
+        raise ValueError(f"model is a tuple of {len(model)}; it must be (model, tokenizer)")
     return Translator(*model) if isinstance(model, tuple) else Translator(model)
 
 
@@ -374,8 +383,18 @@ def _checked_texts(name: str, texts: Any) -> list[str]:
 
 
 def _check_batch_size(batch_size: int) -> None:
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+    if not is_whole(batch_size, 1):
         raise ValueError(f"batch_size is {batch_size!r}; it must be a whole number of at least 1")
+
+
+def _check_ids(sides: list[Side], vocab_size: int) -> None:
+    """Refuse pieces that the model has no embedding for, as another model's tokenizer gives them."""
+    largest = max((number for side in sides for number in side.ids), default=0)
+    if largest >= vocab_size:
+        raise ValueError(
+            f"tokenizer gives a piece the id {largest}, but the model knows ids less than {vocab_size} only; give the "
+            "tokenizer that belongs to the model"
+        )
 
 
 def _in_batches(

@@ -11,6 +11,12 @@ def is_whole(value: object, least: int = 0) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
 
 
+def check_finite(name: str, value: object) -> None:
+    """Raise ValueError unless value is a finite number."""
+    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ValueError(f"{name} is {value!r}; it must be a finite number")
+
+
 def check_choice(name: str, value: object, allowed: tuple) -> None:
     """Raise ValueError unless value is one of the allowed ones."""
     if value not in allowed:

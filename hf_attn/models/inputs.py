@@ -12,39 +12,44 @@ Read next: the modeling files, which begin with these checks.
 import torch
 
 
-def check_tensor(name: str, value: object, axes: tuple[str, ...]) -> None:
-    """Raise TypeError unless value is a tensor, ValueError unless it has these axes."""
+def check_tensor(name: str, value: object, axes: tuple[str, ...]) -> torch.Tensor:
+    """Return value; raise TypeError unless it is a tensor, ValueError unless it has these axes."""
     shape = f"({', '.join(axes)})"
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} must be a tensor {shape}, got {type(value).__name__}")
     if value.dim() != len(axes):
         raise ValueError(f"{name} must be {shape}, got shape {tuple(value.shape)}")
+    return value
 
 
-def check_ids(name: str, ids: torch.Tensor, vocab_size: int, ignored: int | None = None) -> None:
+def check_ids(name: str, value: object, vocab_size: int, ignored: int | None = None) -> torch.Tensor:
     """Refuse what are no ids of a vocabulary.
 
     Args:
         name: What the ids are called.
-        ids: (batch, length)
+        value: (batch, length)
         vocab_size: Ids are less than this.
         ignored: For labels, the value at positions where nothing is to be predicted.
+
+    Returns:
+        The ids.
 
     Raises:
         TypeError: If they are no tensor of integers.
         ValueError: If they have another shape, or one lies outside the vocabulary.
     """
-    check_tensor(name, ids, ("batch", "length"))
+    ids = check_tensor(name, value, ("batch", "length"))
     kinds = [torch.int64, torch.int32] if ignored is None else [torch.int64]  # torch's losses take no other
     if ids.dtype not in kinds:
         raise TypeError(f"{name} must be token ids, {' or '.join(map(str, kinds))}, got {ids.dtype}")
     if torch.compiler.is_compiling() or ids.device.type != "cpu" or ids.numel() == 0:
-        return
+        return ids
     lowest, highest = torch.aminmax(ids if ignored is None else ids.masked_fill(ids == ignored, 0))
     for found in (int(lowest), int(highest)):
         if not 0 <= found < vocab_size:
             also = "" if ignored is None else f", or {ignored} where nothing is to be predicted"
             raise ValueError(f"{name} has the id {found}; ids must be at least 0 and less than {vocab_size}{also}")
+    return ids
 
 
 def check_input(
@@ -70,11 +75,11 @@ def check_input(
         given = "neither" if ids is None else "both"
         raise ValueError(f"give exactly one of {side}input_ids and {side}inputs_embeds, got {given}")
     if embeds is None:
-        name, given = f"{side}input_ids", ids
-        check_ids(name, given, vocab_size)
+        name = f"{side}input_ids"
+        given = check_ids(name, ids, vocab_size)
     else:
-        name, given = f"{side}inputs_embeds", embeds
-        check_tensor(name, given, ("batch", "length", "width"))
+        name = f"{side}inputs_embeds"
+        given = check_tensor(name, embeds, ("batch", "length", "width"))
         if given.shape[-1] != width or not given.is_floating_point():
             raise ValueError(
                 f"{name} must be numbers (batch, length, {width}), got {given.dtype} of shape {tuple(given.shape)}"
@@ -108,7 +113,7 @@ def check_source(states: torch.Tensor | None, mask: torch.Tensor | None, batch: 
         ValueError: If a shape is another.
     """
     name = "encoder_outputs.last_hidden_state"
-    check_tensor(name, states, ("batch", "source_len", "width"))
+    states = check_tensor(name, states, ("batch", "source_len", "width"))
     if states.shape[0] != batch or states.shape[2] != width:
         raise ValueError(
             f"{name} must be ({batch}, source_len, {width}), with a row for each target, got {tuple(states.shape)}"

@@ -22,7 +22,11 @@ def learning_curves(curves: Mapping[str, Mapping[str, Any]]) -> AttentionFigure:
 
     Returns:
         The figure; `figure.savefig("learning_curves.png")` writes it.
+
+    Raises:
+        ValueError: if there is no model, as in the other three.
     """
+    _require_models("curves", curves)
     figure = AttentionFigure(figsize=(10, 4.2), dpi=DPI, layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     for axes, along, label in zip(panels, ("steps", "seconds"), ("updates", "seconds of training")):
@@ -45,6 +49,7 @@ def quality_by_length(ranges: Mapping[str, Sequence[Mapping[str, Any]]]) -> Atte
     Returns:
         The figure.
     """
+    _require_models("ranges", ranges)
     figure = AttentionFigure(figsize=(6.5, 4.5), dpi=DPI, layout="constrained")
     axes = figure.add_subplot()
     for place, (name, parts) in enumerate(ranges.items()):
@@ -71,6 +76,7 @@ def training_seconds(seconds: Mapping[str, float]) -> AttentionFigure:
     Returns:
         The figure.
     """
+    _require_models("seconds", seconds)
     figure = AttentionFigure(figsize=(6.5, 1 + 0.45 * len(seconds)), dpi=DPI, layout="constrained")
     axes = figure.add_subplot()
     colours = [_style(place)["color"] for place in range(len(seconds))]
@@ -94,6 +100,7 @@ def head_error_rates(rates: Mapping[str, Sequence[Sequence[float]]]) -> Attentio
     Returns:
         The figure.
     """
+    _require_models("rates", rates)
     columns = [len(layers[0]) for layers in rates.values()]
     rows = max(len(layers) for layers in rates.values())
     size = (1.6 + 0.62 * sum(columns) + 0.75 * len(rates), 1.3 + 0.6 * rows)
@@ -114,6 +121,11 @@ def head_error_rates(rates: Mapping[str, Sequence[Sequence[float]]]) -> Attentio
     bar = figure.colorbar(image, ax=list(panels), shrink=0.9, pad=0.02)  # the images share one scale
     bar.set_label("alignment error rate", fontsize=9)
     return figure
+
+
+def _require_models(name: str, by_model: object) -> None:
+    if not isinstance(by_model, Mapping) or not by_model:
+        raise ValueError(f"{name} is {by_model!r}; it must be a dictionary by model name, of at least one model")
 
 
 def _style(place: int) -> dict[str, Any]:

@@ -84,8 +84,10 @@ def to_bertviz(translation: "Translation") -> dict[str, Any]:
         key_len), absent where the model has no such attention; `encoder_tokens` and `decoder_tokens`: their labels.
 
     Raises:
+        TypeError: if `translation` is something else.
         ValueError: if the translation has several lines, or no attention weights.
     """
+    check_translation(translation)
     kinds = {
         "encoder_attention": translation.encoder_attentions,
         "decoder_attention": translation.decoder_attentions,
@@ -125,13 +127,23 @@ def require_weights(translation: "Translation", kind: str) -> torch.Tensor:
         The weights (layers, heads, query_len, key_len).
 
     Raises:
+        TypeError: if `translation` is something else.
         ValueError: if the translation has several lines, or no such weights.
     """
+    check_translation(translation)
     weights = getattr(translation, f"{kind}_attentions")
     if weights is None or not translation.target_tokens:
         name = "cross-attention" if kind == "cross" else f"{kind} self-attention"
         raise ValueError(_why_no_weights(translation, name))
     return weights
+
+
+def check_translation(translation: object) -> None:
+    """Raise TypeError unless this is one `Translation`."""
+    if not hasattr(translation, "cross_attentions"):
+        raise TypeError(
+            f"translation is {type(translation).__name__}; it must be one Translation, as a Translator gives it"
+        )
 
 
 def _why_no_weights(translation: "Translation", name: str) -> str:

@@ -107,8 +107,12 @@ def failure_sheet(
         The page, to be shown by a notebook or saved to a file.
 
     Raises:
+        TypeError: if a list is a single text.
         ValueError: if the lists differ in length.
     """
+    for name, texts_given in {"sources": sources, "texts": texts, "references": references}.items():
+        if isinstance(texts_given, str):
+            raise TypeError(f"{name} is the single text {texts_given!r}; it must be a list with one entry a sentence")
     references = [()] * len(sources) if references is None else references
     lengths = {"sources": len(sources), "texts": len(texts), "failures": len(failures), "references": len(references)}
     if len(set(lengths.values())) > 1:

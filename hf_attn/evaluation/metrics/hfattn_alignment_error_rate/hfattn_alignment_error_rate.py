@@ -45,7 +45,7 @@ class HfAttnAlignmentErrorRate(base.CheckedMetric):
 
     def _clean(self, columns):
         return {
-            name: [[[int(word) for word in link] for link in sentence] for sentence in sentences]
+            name: [sorted(map(list, alignment.link_set(links))) for links in sentences]
             for name, sentences in columns.items()
         }
 
