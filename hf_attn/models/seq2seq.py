@@ -49,7 +49,14 @@ def name_encoder_outputs(values: tuple | list, output_class: type) -> Any:
 
     Returns:
         The values as an `output_class`.
+
+    Raises:
+        TypeError: If they are no tuple.
     """
+    if not isinstance(values, (tuple, list)):
+        raise TypeError(
+            f"encoder_outputs must be what the encoder returned, or a tuple of it, got {type(values).__name__}"
+        )
     states = iter(("last_hidden_state", "final_hidden", "final_cell"))
     named = {}
     for value in values:
