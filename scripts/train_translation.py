@@ -12,11 +12,12 @@ command again to resume from the last checkpoint. ``--help`` lists all arguments
 ``python scripts/train_translation.py run.yaml --output_dir out/other``.
 """
 
+import copy
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from datasets import Dataset
@@ -26,11 +27,12 @@ from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     DataCollatorForSeq2Seq,
-    EarlyStoppingCallback,
     EvalPrediction,
+    GenerationConfig,
     PreTrainedModel,
     PreTrainedTokenizerFast,
     TrainerCallback,
+    TrainerState,
     set_seed,
 )
 
@@ -42,13 +44,15 @@ from hf_attn.training import (
     ClockCallback,
     DataTrainingArguments,
     ModelArguments,
-    TargetTokenizerCallback,
+    PatienceCallback,
     TimeLimitCallback,
     TokenBatchTrainer,
     add_links,
     build_config,
+    check_generation,
     check_lengths,
     find_checkpoint,
+    is_readable,
     last_checkpoints,
     load_average,
     model_from_config,
@@ -57,6 +61,7 @@ from hf_attn.training import (
     supervise_alignment,
 )
 from hf_attn.training.arguments import parse_overrides
+from hf_attn.training.record import write_record
 
 Tokenizers = tuple[PreTrainedTokenizerFast, PreTrainedTokenizerFast | None]  # source or joint; target if separate
 
@@ -149,10 +154,12 @@ class Run:
     """All that a run needs: what it trains and measures, ready to start."""
 
     trainer: TokenBatchTrainer
+    model_args: ModelArguments
     data_args: DataTrainingArguments
     tokenizers: Tokenizers
+    generation_config: GenerationConfig
     checkpoint: str | None  # to resume from
-    tokenized: dict[str, Dataset]  # by split: train, validation, test
+    tokenized: dict[str, Any]  # datasets by split: train, validation, test
     order: dict[str, np.ndarray]  # by measured split: the place in the file of each of its sentences
     metrics: dict[str, Callable]  # by measured split
 
@@ -205,13 +212,11 @@ def prepare(argv: list[str] | None = None) -> Run:
         order[split] = np.argsort(-pair_lengths(tokenized[split])[0], kind="stable")
         pairs[split], tokenized[split] = pairs[split].select(order[split]), tokenized[split].select(order[split])
 
-    callbacks: list[TrainerCallback] = [ClockCallback()]
-    if target_tokenizer is not None:
-        callbacks.append(TargetTokenizerCallback(target_tokenizer))
+    callbacks: list[TrainerCallback] = []
     if data_args.max_minutes is not None:
         callbacks.append(TimeLimitCallback(data_args.max_minutes))
     if data_args.early_stopping_patience is not None:
-        callbacks.append(EarlyStoppingCallback(data_args.early_stopping_patience))
+        callbacks.append(PatienceCallback(data_args.early_stopping_patience))
     metrics = {
         split: metrics_function(target_tokenizer or tokenizer, dataset, target_lang, signatures=split == "test")
         for split, dataset in pairs.items()
@@ -225,29 +230,45 @@ def prepare(argv: list[str] | None = None) -> Run:
         data_collator=DataCollatorForSeq2Seq(tokenizer, model=model),
         processing_class=tokenizer,
         compute_metrics=metrics.get("validation"),
-        callbacks=callbacks,
+        callbacks=[*callbacks, ClockCallback()],
         tokens_per_batch=data_args.tokens_per_batch,
+        target_tokenizer=target_tokenizer,
         **objective,
     )
-    return Run(trainer, data_args, tokenizers, checkpoint, tokenized, order, metrics)
+    check_generation(model.generation_config, data_args, training_args)
+    settings = copy.deepcopy(model.generation_config)
+    return Run(trainer, model_args, data_args, tokenizers, settings, checkpoint, tokenized, order, metrics)
 
 
 def train(run: Run) -> None:
     """Train to the end, average the last checkpoints if asked, and save model and tokenizers."""
-    trainer, target_tokenizer = run.trainer, run.tokenizers[1]
+    trainer, model = run.trainer, cast(PreTrainedModel, run.trainer.model)
     output = Path(str(trainer.args.output_dir))
     result = trainer.train(resume_from_checkpoint=run.checkpoint)
     # The Trainer counts sentences by per_device_train_batch_size, which batches by tokens do not follow.
     numbers = {name: value for name, value in result.metrics.items() if name != "train_samples_per_second"}
-    report(trainer, "train", numbers | {"train_samples": len(run.tokenized["train"])})
+    if trainer.args.should_save:  # what an earlier call measured, it measured on other weights
+        (output / "all_results.json").unlink(missing_ok=True)
+    numbers |= {"train_loss": mean_loss(trainer.state), "train_samples": len(run.tokenized["train"])}
+    report(trainer, "train", numbers)
     if run.data_args.average_checkpoints > 1:
         folders = last_checkpoints(output, run.data_args.average_checkpoints)
-        load_average(trainer.model, folders)
+        load_average(model, folders)
         print(f"The model is now the mean of {', '.join(folder.name for folder in folders)}.")
+    model.generation_config = run.generation_config  # evaluations have written their defaults into it
     trainer.save_model()
     trainer.save_state()
-    if target_tokenizer is not None and trainer.args.should_save:
-        target_tokenizer.save_pretrained(str(output / "target_tokenizer"))
+    if trainer.args.should_save:
+        write_record(output, run.model_args, run.data_args, trainer.args)
+
+
+def mean_loss(state: TrainerState) -> float:
+    """Compute the training loss of the whole run from its log; the Trainer's begins anew when a run resumes."""
+    total, step = 0.0, 0
+    for entry in state.log_history:
+        if "loss" in entry:
+            total, step = total + entry["loss"] * (entry["step"] - step), entry["step"]
+    return total / max(step, 1)
 
 
 def translate_test_set(run: Run) -> dict[str, Any]:
@@ -281,6 +302,9 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
 def report(trainer: TokenBatchTrainer, split: str, metrics: dict[str, Any]) -> dict[str, Any]:
     """Print the numbers of a split, and write them to ``<split>_results.json`` and ``all_results.json``."""
     trainer.log_metrics(split, metrics)
+    results = Path(str(trainer.args.output_dir), "all_results.json")
+    if trainer.is_world_process_zero() and results.is_file() and not is_readable(results):
+        results.unlink()  # left by a run that was killed while it wrote them
     trainer.save_metrics(split, metrics)
     return metrics
 

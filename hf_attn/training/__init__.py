@@ -1,9 +1,17 @@
 """Train translation models: recipes, batches by token budget, checkpoint averaging, the training script's arguments."""
 
-from .arguments import DataTrainingArguments, ModelArguments, check_lengths, find_checkpoint, parse_arguments
+from .arguments import (
+    DataTrainingArguments,
+    ModelArguments,
+    check_generation,
+    check_lengths,
+    find_checkpoint,
+    parse_arguments,
+)
 from .averaging import average_checkpoints, last_checkpoints, load_average
 from .batching import TokenBatchSampler, TokenBatchTrainer, pair_lengths
-from .callbacks import ClockCallback, TargetTokenizerCallback, TimeLimitCallback
+from .callbacks import ClockCallback, PatienceCallback, TimeLimitCallback
+from .checkpoints import is_readable, last_complete_checkpoint
 from .objectives import AlignmentSupervision, AlignmentTrainer, add_links, supervise_alignment
 from .recipes import RECIPES, Recipe, build_config, build_model, get_recipe, model_from_config, training_arguments
 
@@ -14,8 +22,8 @@ __all__ = [
     "ClockCallback",
     "DataTrainingArguments",
     "ModelArguments",
+    "PatienceCallback",
     "Recipe",
-    "TargetTokenizerCallback",
     "TimeLimitCallback",
     "TokenBatchSampler",
     "TokenBatchTrainer",
@@ -23,10 +31,13 @@ __all__ = [
     "average_checkpoints",
     "build_config",
     "build_model",
+    "check_generation",
     "check_lengths",
     "find_checkpoint",
     "get_recipe",
+    "is_readable",
     "last_checkpoints",
+    "last_complete_checkpoint",
     "load_average",
     "model_from_config",
     "pair_lengths",

@@ -4,6 +4,7 @@ They carry the names of transformers' ``run_translation.py``, and a few of our o
 command line, the YAML or JSON file, the recipe, the default.
 """
 
+import copy
 import json
 import os
 import sys
@@ -14,9 +15,9 @@ from typing import Any, Literal
 
 import yaml
 from transformers import GenerationConfig, HfArgumentParser, PreTrainedConfig, Seq2SeqTrainingArguments
-from transformers.trainer_utils import get_last_checkpoint
 
 from ..data.phrasebook import PAIRS
+from .checkpoints import checkpoint_folders, find_defect, last_complete_checkpoint
 from .recipes import RECIPES, get_recipe, training_defaults
 
 
@@ -220,12 +221,6 @@ def check_arguments(
     if not training_args.do_train and not model_args.model_name_or_path:
         raise ValueError("do_train=False needs model_name_or_path: the model to evaluate or translate with")
     _check_end_of_training(data_args, training_args)
-    all_beams = {"num_beams": data_args.num_beams, "generation_num_beams": training_args.generation_num_beams}
-    for name, beams in all_beams.items():
-        try:
-            GenerationConfig(num_beams=beams, max_length=training_args.generation_max_length).validate(strict=True)
-        except ValueError as error:
-            raise ValueError(f"{name}={beams} makes no valid generation config: {error}") from error
 
 
 def _check_numbers(
@@ -353,27 +348,69 @@ def check_lengths(config: PreTrainedConfig, data_args: DataTrainingArguments) ->
             raise ValueError(f"{name}={value} is more than the model's max_position_embeddings={limit}")
 
 
-def find_checkpoint(training_args: Seq2SeqTrainingArguments) -> str | None:
-    """Choose the checkpoint to resume from.
+def check_generation(
+    generation_config: GenerationConfig, data_args: DataTrainingArguments, training_args: Seq2SeqTrainingArguments
+) -> None:
+    """Refuse what ``generate()`` would, or what cannot be saved, before training and not at the first evaluation.
 
-    ``resume_from_checkpoint`` may be a folder; ``true``: the last checkpoint in ``output_dir``, which must exist;
-    ``false``: none; not given: the last checkpoint if there is one.
+    Args:
+        generation_config: The model's, to which evaluation and test add length and beams.
+        data_args: The data's arguments.
+        training_args: The Trainer's arguments.
+
+    Raises:
+        ValueError: If one of these settings is invalid, or asks for more tokens than it allows.
+    """
+    try:
+        generation_config.validate(strict=True)
+        for beams in {training_args.generation_num_beams or generation_config.num_beams or 1, data_args.num_beams}:
+            config = copy.deepcopy(generation_config)
+            config.update(num_beams=beams, max_length=training_args.generation_max_length)
+            config.validate(user_set_attributes={"num_beams", "max_length"})
+    except ValueError as error:
+        raise ValueError(f"the generation config cannot be used: {error}") from error
+    if (generation_config.num_return_sequences or 1) > 1 or generation_config.return_dict_in_generate:
+        raise ValueError(
+            "the generation config must give one translation a sentence, as ids alone: leave out "
+            "num_return_sequences and return_dict_in_generate"
+        )
+    if generation_config.max_new_tokens is None:  # lengths count the start token
+        most = training_args.generation_max_length or generation_config.max_length
+    else:
+        most = generation_config.max_new_tokens + 1
+    fresh = generation_config.min_new_tokens
+    least = (generation_config.min_length or 0) if fresh is None else fresh + 1
+    if most is not None and least > most:
+        raise ValueError(f"the generation config asks for {least} tokens or more, but at most {most} are allowed")
+
+
+def find_checkpoint(training_args: Seq2SeqTrainingArguments) -> str | None:
+    """Choose the checkpoint to resume from: a complete one, since a killed run may leave others.
+
+    ``resume_from_checkpoint`` may be a folder; ``true``: the last complete checkpoint in ``output_dir``, which must
+    exist; ``false``: none; not given: the last complete checkpoint if there is one.
 
     Returns:
         A checkpoint folder, or None to start anew.
 
     Raises:
-        ValueError: If the checkpoint does not exist, or a run is to start anew over the checkpoints of another.
+        ValueError: If the checkpoint does not exist or is incomplete, or a run is to start anew over the checkpoints of
+            another that could be resumed, or that were saved without what resuming needs.
     """
     asked, output_dir = training_args.resume_from_checkpoint, str(training_args.output_dir)
-    last = get_last_checkpoint(output_dir) if os.path.isdir(output_dir) else None
     word = str(asked).lower()
+    if asked is not None and word not in ("true", "false"):
+        if not os.path.isdir(asked):
+            raise ValueError(f"resume_from_checkpoint: there is no folder {asked}")
+        defect = find_defect(asked)
+        if defect is not None:
+            raise ValueError(f"resume_from_checkpoint: {asked} is not a complete checkpoint: {defect}")
+        return asked
+    last = last_complete_checkpoint(output_dir)
     if word == "false" and last is not None:
         raise ValueError(f"resume_from_checkpoint=false, but output_dir={output_dir} holds checkpoints: empty it first")
     if word == "true" and last is None:
-        raise ValueError(f"resume_from_checkpoint=true, but output_dir={output_dir} holds no checkpoint")
-    if asked is None or word in ("true", "false"):
-        return last
-    if not os.path.isdir(asked):
-        raise ValueError(f"resume_from_checkpoint: there is no folder {asked}")
-    return asked
+        raise ValueError(f"resume_from_checkpoint=true, but output_dir={output_dir} holds no complete checkpoint")
+    if last is None and training_args.save_only_model and checkpoint_folders(output_dir):
+        raise ValueError(f"save_only_model leaves nothing to resume from: empty output_dir={output_dir} first")
+    return None if last is None else str(last)

@@ -6,7 +6,6 @@ the last 5 checkpoints of the base model and the last 20 of the big one.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,9 +13,11 @@ import torch
 from safetensors.torch import load_file
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
+from .checkpoints import checkpoint_folders, find_weights_defect
+
 
 def last_checkpoints(output_dir: str | Path, count: int) -> list[Path]:
-    """List the newest checkpoints of a training run, oldest first.
+    """List the newest checkpoints of a training run that have all their weights, oldest first.
 
     Args:
         output_dir: The Trainer's output folder, which holds the ``checkpoint-<step>`` folders.
@@ -25,8 +26,7 @@ def last_checkpoints(output_dir: str | Path, count: int) -> list[Path]:
     Raises:
         ValueError: If ``count`` is less than 1, or there is no checkpoint.
     """
-    matches = [(re.fullmatch(r"checkpoint-(\d+)", path.name), path) for path in Path(output_dir).iterdir()]
-    folders = [path for _, path in sorted((int(match[1]), path) for match, path in matches if match)]
+    folders = [folder for folder in checkpoint_folders(output_dir) if find_weights_defect(folder) is None]
     if count < 1 or not folders:
         raise ValueError(f"cannot take the last {count} checkpoints of the {len(folders)} in {output_dir}")
     return folders[-count:]

@@ -8,14 +8,18 @@ Vaswani et al. 2017 (arXiv 1706.03762, section 5.1) batch by approximate sequenc
 Next: ``hf_attn/training/recipes.py``, which says how many tokens each paper's batch has.
 """
 
+import shutil
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch.utils.data import DataLoader, Sampler
-from transformers import Seq2SeqTrainer
+from transformers import PreTrainedTokenizerBase, Seq2SeqTrainer
 from transformers.trainer_utils import seed_worker
+
+from .checkpoints import last_complete_checkpoint
 
 
 class TokenBatchSampler(Sampler[list[int]]):
@@ -108,22 +112,69 @@ def pair_lengths(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 class TokenBatchTrainer(Seq2SeqTrainer):
-    """A ``Seq2SeqTrainer`` that trains on batches of ``tokens_per_batch`` padded tokens; all else is unchanged.
+    """A ``Seq2SeqTrainer`` that trains on batches of ``tokens_per_batch`` padded tokens, and survives being killed.
 
     ``per_device_train_batch_size`` is not used. Gradient accumulation, ``max_steps``, ``dataloader_num_workers`` and
     resuming in the middle of an epoch work as in the base class. With several processes each takes every n-th batch of
     the same order, and the first batches of the epoch are repeated where their number is not a multiple of n; the
     budget holds per process.
 
+    Where the base class differs for a run that was interrupted: ``train(resume_from_checkpoint=True)`` takes the last
+    complete checkpoint, and a run that resumes at its end takes no step beyond it.
+
     Args:
         *args: As for ``Seq2SeqTrainer``.
         tokens_per_batch: The budget of one batch, see ``TokenBatchSampler``.
+        target_tokenizer: The tokenizer of the target where the vocabularies are separate; saved with every checkpoint
+            and the model, in the subfolder ``target_tokenizer``.
         **kwargs: As for ``Seq2SeqTrainer``.
     """
 
-    def __init__(self, *args: Any, tokens_per_batch: int, **kwargs: Any):
+    def __init__(
+        self,
+        *args: Any,
+        tokens_per_batch: int,
+        target_tokenizer: PreTrainedTokenizerBase | None = None,
+        **kwargs: Any,
+    ):
         super().__init__(*args, **kwargs)
         self.tokens_per_batch = tokens_per_batch
+        self.target_tokenizer = target_tokenizer
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        """Train; arguments and result as in the base class.
+
+        Raises:
+            ValueError: If ``resume_from_checkpoint`` is True and there is no complete checkpoint.
+        """
+        if resume_from_checkpoint is True:
+            folder = last_complete_checkpoint(str(self.args.output_dir))
+            if folder is None:
+                raise ValueError(f"resume_from_checkpoint=True: {self.args.output_dir} holds no complete checkpoint")
+            resume_from_checkpoint = str(folder)
+        return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def _run_epoch(self, *args: Any, **kwargs: Any) -> None:
+        """Train for an epoch, unless training was at its end when its last checkpoint was written."""
+        if self.state.global_step >= self.state.max_steps:
+            self.control.should_training_stop = True
+        if not self.control.should_training_stop:
+            super()._run_epoch(*args, **kwargs)
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Save model and tokenizers, of which a checkpoint has nothing left of an older one of the same name."""
+        if _internal_call:  # what is written last, trainer_state.json, tells that a checkpoint is complete
+            if self.args.should_save:
+                shutil.rmtree(str(output_dir), ignore_errors=True)
+            self.accelerator.wait_for_everyone()
+        model: Any = self.model
+        # Off for training, by the Trainer; saved like that, a model made from this config would generate without cache.
+        model.config.use_cache = model.generation_config.use_cache is not False
+        super().save_model(output_dir, _internal_call)
+        model.config.use_cache = self.args.use_cache
+        if self.target_tokenizer is not None and self.args.should_save:
+            folder = Path(str(self.args.output_dir) if output_dir is None else output_dir)
+            self.target_tokenizer.save_pretrained(str(folder / "target_tokenizer"))
 
     def get_train_dataloader(self) -> DataLoader:
         """Return the loader of the training batches.

@@ -1,10 +1,10 @@
-"""Trainer callbacks: a time limit, a clock, and a second tokenizer in every checkpoint."""
+"""Trainer callbacks: a time limit, a clock, and early stopping that a resumed run continues."""
 
+import math
 import time
-from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedTokenizerFast, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import EarlyStoppingCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 
 class TimeLimitCallback(TrainerCallback):
@@ -43,10 +43,12 @@ class TimeLimitCallback(TrainerCallback):
 
 
 class ClockCallback(TrainerCallback):
-    """Write into every entry of the log how long the run has trained: ``seconds``, evaluations included.
+    """Keep the log whole when a run resumes, and write into every entry how long it has trained.
 
-    The Trainer's own ``train_runtime`` begins anew when a run resumes. This clock goes on from the last entry of the
-    checkpoint, so that work lost by an interruption counts once.
+    The Trainer's own ``train_runtime`` begins anew when a run resumes. This clock, ``seconds`` with evaluations
+    included, goes on from the last entry of the checkpoint, so that work lost by an interruption counts once. And the
+    Trainer forgets the losses since the last entry: here every checkpoint has one of its own step. Callbacks that ask
+    for checkpoints or the end come before this one.
     """
 
     def __init__(self) -> None:
@@ -59,23 +61,35 @@ class ClockCallback(TrainerCallback):
         before = state.log_history[-1].get("seconds", 0.0) if state.log_history else 0.0
         self._start = time.monotonic() - before
 
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        """Log where a checkpoint may follow, and at the end."""
+        control.should_log |= control.should_save or control.should_evaluate or control.should_training_stop
+
+    on_epoch_end = on_step_end
+
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Stamp the entry that was just written."""
         state.log_history[-1]["seconds"] = round(time.monotonic() - self._start, 2)
 
 
-class TargetTokenizerCallback(TrainerCallback):
-    """Save the target tokenizer in the subfolder ``target_tokenizer`` of each checkpoint.
+class PatienceCallback(EarlyStoppingCallback):
+    """transformers' ``EarlyStoppingCallback``, of which a resumed run stops where the whole run would have.
 
-    Args:
-        tokenizer: The tokenizer of a model with separate vocabularies; the Trainer itself saves the source's.
+    The base class begins to count anew. This one counts the evaluations in the log of the checkpoint again.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast):
-        self.tokenizer = tokenizer
-
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Add the tokenizer to the checkpoint that was just written."""
-        if args.should_save:
-            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-            self.tokenizer.save_pretrained(str(folder / "target_tokenizer"))
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Count the evaluations before the checkpoint; ask for the end if they were enough."""
+        super().on_train_begin(args, state, control, **kwargs)
+        name = "eval_" + str(args.metric_for_best_model).removeprefix("eval_")
+        sign = 1 if args.greater_is_better else -1
+        best, state.best_metric, self.early_stopping_patience_counter = state.best_metric, None, 0
+        for value in [entry[name] for entry in state.log_history if name in entry]:
+            self.check_metric_value(args, state, control, value)
+            before = -sign * math.inf if state.best_metric is None else state.best_metric
+            state.best_metric = value if sign * value > sign * before else before
+        state.best_metric = best
+        if self.early_stopping_patience_counter >= self.early_stopping_patience:
+            control.should_training_stop = True

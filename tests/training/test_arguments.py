@@ -3,9 +3,11 @@
 import json
 
 import pytest
-from transformers import MarianConfig
+import torch
+from safetensors.torch import save_file
+from transformers import GenerationConfig, MarianConfig
 
-from hf_attn.training import check_lengths, find_checkpoint, parse_arguments
+from hf_attn.training import check_generation, check_lengths, find_checkpoint, parse_arguments
 from hf_attn.training.arguments import parse_overrides
 from hf_attn.training.recipes import RECIPES
 
@@ -164,6 +166,15 @@ def test_lengths_against_the_table_of_positions(files):
         check_lengths(MarianConfig(max_position_embeddings=100), data)
 
 
+def write_checkpoint(folder):
+    """Write the files without which training cannot go on."""
+    folder.mkdir(parents=True)
+    (folder / "trainer_state.json").write_text("{}")
+    save_file({"weight": torch.ones(2)}, folder / "model.safetensors")
+    for name in ("optimizer.pt", "scheduler.pt"):
+        torch.save({}, folder / name)
+
+
 def test_checkpoint_to_resume_from(files):
     def find(*words):
         return find_checkpoint(parse_arguments(command(files, *words))[2])
@@ -171,10 +182,10 @@ def test_checkpoint_to_resume_from(files):
     resume = "--resume_from_checkpoint"
     assert find() is None
     assert find(resume, "false") is None
-    with pytest.raises(ValueError, match="resume_from_checkpoint=true, but output_dir=.* holds no checkpoint"):
+    with pytest.raises(ValueError, match="resume_from_checkpoint=true, but output_dir=.* holds no complete checkpoint"):
         find(resume, "true")
     for step in (5, 20, 100):
-        (files / "out" / f"checkpoint-{step}").mkdir(parents=True)
+        write_checkpoint(files / "out" / f"checkpoint-{step}")
     assert find() == find(resume, "true") == str(files / "out" / "checkpoint-100")
     chosen = str(files / "out" / "checkpoint-5")
     assert find(resume, chosen) == chosen
@@ -182,3 +193,51 @@ def test_checkpoint_to_resume_from(files):
         find(resume, "false")
     with pytest.raises(ValueError, match="there is no folder nowhere"):
         find(resume, "nowhere")
+
+
+def test_what_a_killed_run_left_is_not_resumed_from(files):
+    def find(*words):
+        return find_checkpoint(parse_arguments(command(files, *words))[2])
+
+    half = files / "out" / "checkpoint-7"
+    write_checkpoint(half)
+    (half / "trainer_state.json").unlink()
+    with pytest.warns(UserWarning, match="checkpoint-7 is not a complete checkpoint and is passed over: trainer_state"):
+        assert find() is None
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="resume_from_checkpoint=true.*no complete"):
+        find("--resume_from_checkpoint", "true")
+    with pytest.warns(UserWarning):
+        assert find("--resume_from_checkpoint", "false") is None
+    with pytest.raises(ValueError, match="checkpoint-7 is not a complete checkpoint: trainer_state.json is missing"):
+        find("--resume_from_checkpoint", str(half))
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="save_only_model leaves nothing to resume from"):
+        find("--save_only_model")
+    write_checkpoint(files / "out" / "checkpoint-3")
+    with pytest.warns(UserWarning, match="checkpoint-7"):
+        assert find() == str(files / "out" / "checkpoint-3")
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked", "message"),
+    [
+        ({}, {"num_beams": 2}, None),
+        ({"num_beams": 4, "length_penalty": 0.6}, {"num_beams": 1}, None),  # generate() ignores the penalty then
+        ({"length_penalty": 0.6}, {}, "(?s)cannot be used.*length_penalty"),  # could not be saved after training
+        ({"min_length": 50}, {"generation_max_length": 20}, "asks for 50 tokens or more, but at most 20 are allowed"),
+        ({"min_new_tokens": 20}, {"generation_max_length": 20}, "asks for 21 tokens or more, but at most 20"),
+        ({"min_new_tokens": 19}, {"generation_max_length": 20}, None),
+        ({"min_length": 50, "max_new_tokens": 49}, {"generation_max_length": 20}, None),
+        ({"num_beams": 4, "num_return_sequences": 4}, {"num_beams": 1}, "(?s)cannot be used.*num_return_sequences"),
+        ({"num_beams": 4, "num_return_sequences": 2}, {"num_beams": 4}, "one translation a sentence"),
+        ({"return_dict_in_generate": True}, {}, "one translation a sentence"),
+    ],
+)
+def test_generation_that_would_fail_later_is_refused_before_training(files, settings, asked, message):
+    words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
+    _, data, training = parse_arguments(command(files, *words))
+    config = GenerationConfig(**settings)
+    if message is None:
+        check_generation(config, data, training)
+    else:
+        with pytest.raises(ValueError, match=message):
+            check_generation(config, data, training)

@@ -94,7 +94,10 @@ def test_what_does_not_fit_is_refused(tmp_path):
 
 def test_last_checkpoints_by_step(tmp_path):
     for name in ("checkpoint-5", "checkpoint-20", "checkpoint-100", "checkpoint-best", "2024", "runs"):
-        (tmp_path / name).mkdir()
+        write(tmp_path / name, weight=torch.ones(2))
+    (tmp_path / "checkpoint-30").mkdir()  # a run was killed here
+    (tmp_path / "checkpoint-300").mkdir()
+    (tmp_path / "checkpoint-300" / "model.safetensors").write_bytes(b"half")
     assert [path.name for path in last_checkpoints(tmp_path, 2)] == ["checkpoint-20", "checkpoint-100"]
     assert [path.name for path in last_checkpoints(tmp_path, 9)] == ["checkpoint-5", "checkpoint-20", "checkpoint-100"]
     with pytest.raises(ValueError, match="last 0 checkpoints"):
