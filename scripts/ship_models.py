@@ -22,10 +22,10 @@ from typing import Any
 
 import torch
 import yaml
-from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, HfArgumentParser
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, HfArgumentParser
 
 import hf_attn  # noqa: F401  registers the package's models with the Auto classes
-from hf_attn.hub import model_card
+from hf_attn.hub import model_card, save_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 MEGABYTES_EACH, MEGABYTES_TOGETHER = 16, 80
@@ -75,10 +75,7 @@ def store(trained: Path, folder: Path) -> None:
     model = AutoModelForSeq2SeqLM.from_pretrained(trained, dtype=torch.float16)
     model.config.use_cache = True  # the Trainer turns it off
     model.save_pretrained(folder, include_code=False)
-    tokenizer = AutoTokenizer.from_pretrained(trained)
-    for name in ("local_files_only", "is_local"):  # said where this copy came from
-        tokenizer.init_kwargs.pop(name, None)
-    tokenizer.save_pretrained(str(folder))
+    save_tokenizer(trained, folder)
 
 
 def recommend_alignment(name: str, folder: Path) -> None:
@@ -123,11 +120,13 @@ def has_attention(folder: Path) -> bool:
 def card(name: str, folder: Path, plan: dict[str, Any]) -> str:
     """Write the model card from the numbers in ``results.json``."""
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    source, target, _ = name.split("-")
     return model_card(
         name,
+        languages=(source, target),
         description=plan["recipes"][results["recipe"]],
         data=plan["data"][plan["models"][name]["data"]],
-        results=results,
+        results=results | {"dtype": "float16"},
         has_attention=has_attention(folder),
     )
 

@@ -1,5 +1,6 @@
-"""What a model needs on the Hugging Face Hub besides its files."""
+"""Publish models on the Hugging Face Hub: model cards, and whole repositories from the folder of a training run."""
 
 from .card import model_card
+from .publish import About, Publication, publish, save_tokenizer
 
-__all__ = ["model_card"]
+__all__ = ["About", "Publication", "model_card", "publish", "save_tokenizer"]
