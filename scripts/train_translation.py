@@ -280,7 +280,7 @@ def translate_test_set(run: Run) -> dict[str, Any]:
         texts = decode(run.tokenizers[1] or run.tokenizers[0], prediction.predictions)
         lines = [" ".join(texts[place].split()) + "\n" for place in np.argsort(run.order["test"])]
         Path(str(run.trainer.args.output_dir), "generated_predictions.txt").write_bytes("".join(lines).encode())
-    return report(run.trainer, "predict", prediction.metrics or {})
+    return report(run.trainer, "predict", (prediction.metrics or {}) | {"predict_num_beams": beams})
 
 
 def main(argv: list[str] | None = None) -> dict[str, Any]:
@@ -293,7 +293,8 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     if run.trainer.args.do_train:
         train(run)
     if run.trainer.args.do_eval:
-        results |= report(run.trainer, "eval", run.trainer.evaluate(num_beams=run.data_args.num_beams))
+        beams = run.data_args.num_beams
+        results |= report(run.trainer, "eval", run.trainer.evaluate(num_beams=beams) | {"eval_num_beams": beams})
     if run.trainer.args.do_predict:
         results |= translate_test_set(run)
     return results

@@ -112,6 +112,7 @@ def test_every_block_runs(tmp_path):
         "out/alignment.html",
         "out/quick/comparison.md",
         "out/mine/modeling_attn_transformer.py",
+        "out/published/modeling_attn_rnn.py",
     ):
         assert (tmp_path / made).stat().st_size > 0, made
 

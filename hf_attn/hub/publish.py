@@ -36,7 +36,9 @@ from .card import (
 from .upload import check_token, upload
 
 RESULTS = "results.json"
-MEASURED = ("bleu", "chrf", "sentences", "empty", "brevity_penalty", "bleu_signature", "chrf_signature", "note")
+MEASURED = (  # of a split, in all_results.json
+    *("bleu", "chrf", "sentences", "num_beams", "empty", "brevity_penalty", "bleu_signature", "chrf_signature", "note"),
+)
 SHAPE = (  # fields of a configuration that a card shows
     *("rnn_type", "bidirectional", "attention_type", "score_function", "position_type", "norm_first", "norm_type"),
     *("hidden_size", "d_model", "embedding_size", "attention_size", "encoder_layers", "decoder_layers"),
@@ -209,15 +211,14 @@ def build(folder: Path, target: Path, address: str, about: About) -> tuple[str, 
     save_tokenizer(folder, target)
     if separate:
         save_tokenizer(folder / TARGET_TOKENIZER, target / TARGET_TOKENIZER)
-    beams = record.get("settings", {}).get("num_beams")
     numbers: dict[str, Any] = {
         "model": address,
         "recipe": record.get("recipe") if not record.get("trained_further") else None,
         "updates": state["global_step"],
         "parameters": model.num_parameters(),
         "dtype": str(model.dtype).removeprefix("torch."),
-        "measured": _measured(results, "predict", beams),
-        "validation": _measured(results, "eval", beams),
+        "measured": _measured(results, "predict"),
+        "validation": _measured(results, "eval"),
         "training": _training(state, results),
         "settings": _settings(record, model.config),
         "versions": record.get("versions", {}),
@@ -229,6 +230,7 @@ def build(folder: Path, target: Path, address: str, about: About) -> tuple[str, 
         _write_eval_results(target, about, numbers["measured"])
     elif about.eval_task:
         notes.append("no .eval_results: the run has no BLEU of a test set")
+    beams = (numbers["measured"] or numbers["validation"]).get("num_beams")
     use = _use(address, model.config, beams, about, has_code, separate)
     card = _card(address, numbers, about, model.config, use, has_code, record)
     (target / "README.md").write_text(card, encoding="utf-8", newline="\n")
@@ -292,12 +294,10 @@ def _complete(about: About, record: dict[str, Any]) -> None:
     about.test_set = about.test_set or f"the test set of {about.data_name}"
 
 
-def _measured(results: dict[str, Any], split: str, beams: int | None) -> dict[str, Any]:
+def _measured(results: dict[str, Any], split: str) -> dict[str, Any]:
     """Take the scores of a split out of `all_results.json`; empty if it was not translated."""
     numbers = {name: results[f"{split}_{name}"] for name in MEASURED if f"{split}_{name}" in results}
-    if "sentences" not in numbers:
-        return {}
-    return numbers | ({"num_beams": beams} if beams else {})
+    return numbers if "sentences" in numbers else {}
 
 
 def _training(state: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
