@@ -91,12 +91,15 @@ def check_input(
 
 
 def check_mask(name: str, mask: torch.Tensor | None, batch: int, length: int) -> None:
-    """Raise ValueError (TypeError for what is no tensor) unless a mask is None or (batch, length)."""
+    """Raise ValueError (TypeError for what is no tensor) unless a mask is None or (batch, length) without negative
+    numbers."""
     if mask is None:
         return
     check_tensor(name, mask, ("batch", "length"))
     if mask.shape != (batch, length):
         raise ValueError(f"{name} must have the shape ({batch}, {length}) of what it masks, got {tuple(mask.shape)}")
+    if not torch.compiler.is_compiling() and mask.device.type == "cpu" and bool((mask < 0).any()):
+        raise ValueError(f"{name} has negative numbers; it must be 1 for tokens and 0 for padding, not added to scores")
 
 
 def check_source(states: torch.Tensor | None, mask: torch.Tensor | None, batch: int, width: int) -> None:

@@ -318,11 +318,12 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
         cached_len = 0 if cache is None else cache.get_seq_length()
         if isinstance(cached_len, torch.Tensor):
             cached_len = cached_len.clone()  # a static cache counts on in place
-            key_len = cache.get_max_length()
         else:
+            check_length(self.config, cached_len + target_len)
+            check_mask("decoder_attention_mask", attention_mask, batch, cached_len + target_len)
+        key_len = -1 if cache is None else cache.get_max_length(0)
+        if key_len == -1:  # not a static cache, in which all slots are keys from the start
             key_len = cached_len + target_len
-            check_length(self.config, key_len)
-            check_mask("decoder_attention_mask", attention_mask, batch, key_len)
         padding = padding_mask(attention_mask)
         if padding is None:
             positions = torch.arange(target_len, device=inputs_embeds.device)[None] + cached_len

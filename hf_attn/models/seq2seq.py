@@ -155,7 +155,7 @@ class Seq2SeqMixin(PreTrainedModel):
         # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would move
         # them again
         return self.loss_function(
-            logits, labels, logits.shape[-1], shift_labels=labels, num_items_in_batch=count.clamp(min=1)
+            logits, labels, logits.shape[-1], shift_labels=labels.contiguous(), num_items_in_batch=count.clamp(min=1)
         )
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.LongTensor) -> torch.LongTensor:
@@ -203,13 +203,20 @@ class Seq2SeqMixin(PreTrainedModel):
         super()._validate_generated_length(generation_config, input_ids_length, has_default_max_length)
 
     def _prepare_model_inputs(self, inputs, bos_token_id, model_kwargs):
-        """Copy the caller's `encoder_outputs`, which `generate()` repeats in place for the beams; name a tuple's."""
+        """Refuse a prompt that is none. Copy the caller's `encoder_outputs`, which `generate()` repeats in place for
+        the beams; name a tuple's."""
+        prompt = model_kwargs.get("decoder_input_ids")
+        if prompt is not None:
+            check_ids("decoder_input_ids", prompt, self.config.target_vocab_size)
         given = model_kwargs.get("encoder_outputs")
         if isinstance(given, (tuple, list)):
             given = name_encoder_outputs(given, self.encoder_output_class)
         if given is not None:
             model_kwargs["encoder_outputs"] = copy.copy(given)
-        return super()._prepare_model_inputs(inputs, bos_token_id, model_kwargs)
+        prepared = super()._prepare_model_inputs(inputs, bos_token_id, model_kwargs)
+        if prompt is not None and len(prompt) != len(prepared[0]):
+            raise ValueError(f"decoder_input_ids has {len(prompt)} rows for {len(prepared[0])} sources")
+        return prepared
 
     def decoder_inputs_from_labels(
         self,
