@@ -44,6 +44,13 @@ def check_cache(self, batch_size, cache, seq_length, config):
         self.assertEqual(cell.shape, (batch_size, config.hidden_size))
 
 
+def check_encoder_states(self, hidden_states, batch_size, config, prompt_length):
+    """The states of both directions lie side by side."""
+    widths = [config.embedding_width] + [config.source_width] * config.encoder_layers
+    shapes = [(batch_size, prompt_length, width) for width in widths]
+    self.assertEqual([tuple(states.shape) for states in hidden_states], shapes)
+
+
 def check_caches_are_equal(self, first, second):
     """Two caches hold the same states."""
     self.assertEqual(first.get_seq_length(), second.get_seq_length())
@@ -56,6 +63,7 @@ tasks = {"AttnRnnForConditionalGeneration": "SEQ_TO_SEQ_CAUSAL_LM"}
 # The tests of `has_attentions` ask for self-attention in every layer, which a recurrent network does not have.
 flags = dict(has_attentions=False)
 overrides = {
+    "_check_encoder_hidden_states_for_generate": check_encoder_states,
     "_check_past_key_values_for_generate": check_cache,
     "_check_caches_are_equal": check_caches_are_equal,
 }
