@@ -153,8 +153,8 @@ class Concat(Score):
     """scores = v . tanh(W [query; key]).
 
     The same function as `Additive`: the columns of W that meet the query are Additive's W, those that meet the key are
-    its U. Luong writes one matrix, and so does the parameter here; applying its two halves separately spares the
-    concatenation of every pair.
+    its U. Luong writes one matrix, and so does the parameter here; applying it to query and key separately, with zeros
+    in place of the other, spares the concatenation of every pair.
 
     Args:
         query_dim: Width of a query.
@@ -164,13 +164,13 @@ class Concat(Score):
 
     def __init__(self, query_dim: int, key_dim: int, attention_size: int):
         super().__init__()
-        self.query_dim = query_dim
+        self.query_dim, self.key_dim = query_dim, key_dim
         self.pair_projection = nn.Linear(query_dim + key_dim, attention_size, bias=False)
         self.energy = nn.Linear(attention_size, 1, bias=False)
 
     def project_keys(self, key: torch.Tensor) -> torch.Tensor:
         """Return the key half of W [query; key], (batch, heads, key_len, attention_size)."""
-        return nn.functional.linear(key, self.pair_projection.weight[:, self.query_dim :])
+        return self.pair_projection(nn.functional.pad(key, (self.query_dim, 0)))
 
     def forward(self, query: torch.Tensor, projected_key: torch.Tensor) -> torch.Tensor:
         """Compare each query with each projected key.
@@ -182,7 +182,7 @@ class Concat(Score):
         Returns:
             (batch, heads, query_len, key_len)
         """
-        query_half = nn.functional.linear(query, self.pair_projection.weight[:, : self.query_dim])
+        query_half = self.pair_projection(nn.functional.pad(query, (0, self.key_dim)))
         hidden = torch.tanh(query_half.unsqueeze(-2) + projected_key.unsqueeze(-3))
         return self.energy(hidden).squeeze(-1)
 
