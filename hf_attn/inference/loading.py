@@ -17,6 +17,7 @@ from transformers import (
 from .ensemble import Ensemble
 
 Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerBase]
+Tokenizers = tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]  # of the source and of the target
 
 TARGET_TOKENIZER = "target_tokenizer"  # sub-folder with the tokenizer of a separate target vocabulary
 
@@ -29,16 +30,34 @@ def load_translator(
     trust_remote_code: bool,
 ) -> Loaded:
     """Give the model, ready to run, with its source and target tokenizers; arguments as for `Translator`."""
-    if isinstance(model, list):
-        return _load_ensemble(model, tokenizer, device, dtype, trust_remote_code)
     precision = getattr(torch, dtype, None) if isinstance(dtype, str) else dtype
     if dtype is not None and not (isinstance(precision, torch.dtype) and precision.is_floating_point):
         raise ValueError(
             f"dtype is {dtype!r}; it must be a torch dtype of weights or its name, e.g. 'float32' or 'bfloat16'"
         )
+    _check_device(device)
+    models = model if isinstance(model, list) else [model]
+    if not models:
+        raise ValueError("model is an empty list; an ensemble needs at least one model")
+    # all are opened and checked before one is changed
+    opened = [_open(one, tokenizer, precision, trust_remote_code) for one in models]
+    networks, pairs = [network for network, _ in opened], [pair for _, pair in opened]
+    _check_shared(pairs)
+    for one, network in zip(models, networks, strict=True):
+        where = device
+        if device is None and isinstance(one, (str, Path)):
+            where = "cuda" if torch.cuda.is_available() else "cpu"
+        if where is not None or precision is not None:
+            network.to(device=where, dtype=precision)  # type: ignore[call-overload]
+    # encoding sets padding and truncation on a tokenizer; the user's stays as it is
+    source, target = copy.deepcopy(pairs[0])
+    return (networks[0] if len(networks) == 1 else Ensemble(networks)).eval(), source, target
+
+
+def _open(model: Any, tokenizer: Any, dtype: torch.dtype | None, trust_remote_code: bool) -> tuple[Any, Tokenizers]:
+    """Give one model and its pair of tokenizers, checked and unchanged."""
     if isinstance(model, (str, Path)):
-        network, tokenizers = _load(model, tokenizer, precision, trust_remote_code)
-        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        network, tokenizers = _load(model, tokenizer, dtype, trust_remote_code)
     elif isinstance(model, PreTrainedModel):
         if tokenizer is None:
             raise ValueError("tokenizer is None; a loaded model needs its tokenizer: Translator(model, tokenizer)")
@@ -50,39 +69,23 @@ def load_translator(
         )
     if not network.can_generate():
         raise ValueError(f"model is {type(network).__name__}, which has no generating head")
-    if device is not None or precision is not None:
-        _check_device(device)
-        network.to(device=device, dtype=precision)  # type: ignore[call-overload]
     pair = tuple(tokenizers) if isinstance(tokenizers, (tuple, list)) else (tokenizers, tokenizers)
     if len(pair) != 2 or not all(isinstance(one, PreTrainedTokenizerBase) for one in pair):
         raise ValueError(
             f"tokenizer is {tokenizers!r:.80}; it must be a tokenizer of transformers, or two: (source, target)"
         )
-    # encoding sets padding and truncation on a tokenizer; the user's stays as it is
-    source, target = copy.deepcopy(pair)
-    return network.eval(), source, target
+    return network, pair
 
 
-def _load_ensemble(
-    models: list[Any],
-    tokenizer: Any,
-    device: str | torch.device | None,
-    dtype: str | torch.dtype | None,
-    trust_remote_code: bool,
-) -> Loaded:
-    """Open each model of a list, and let them translate as one."""
-    if not models:
-        raise ValueError("model is an empty list; an ensemble needs at least one model")
-    loaded = [load_translator(model, tokenizer, device, dtype, trust_remote_code) for model in models]
-    networks, sources, targets = map(list, zip(*loaded, strict=True))
-    for side, tokenizers in (("source", sources), ("target", targets)):
+def _check_shared(pairs: list[Tokenizers]) -> None:
+    """Refuse models of an ensemble that do not share their tokenizers."""
+    for side, tokenizers in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
         for number, other in enumerate(tokenizers):
             if other.get_vocab() != tokenizers[0].get_vocab():
                 raise ValueError(
-                    f"model {number + 1} of {len(models)} has another {side} vocabulary than the first; the models of "
+                    f"model {number + 1} of {len(pairs)} has another {side} vocabulary than the first; the models of "
                     "an ensemble must share their tokenizer"
                 )
-    return (networks[0] if len(networks) == 1 else Ensemble(networks).eval()), sources[0], targets[0]
 
 
 def _load(

@@ -22,6 +22,12 @@ def check_tensor(name: str, value: object, axes: tuple[str, ...]) -> torch.Tenso
     return value
 
 
+def check_some(name: str, value: torch.Tensor) -> None:
+    """Raise ValueError if (batch, length, ...) has no token."""
+    if value.shape[1] == 0:
+        raise ValueError(f"{name} of shape {tuple(value.shape)} must have at least one token")
+
+
 def check_ids(name: str, value: object, vocab_size: int, ignored: int | None = None) -> torch.Tensor:
     """Refuse what are no ids of a vocabulary.
 
@@ -36,9 +42,10 @@ def check_ids(name: str, value: object, vocab_size: int, ignored: int | None = N
 
     Raises:
         TypeError: If they are no tensor of integers.
-        ValueError: If they have another shape, or one lies outside the vocabulary.
+        ValueError: If they have another shape, there are none, or one lies outside the vocabulary.
     """
     ids = check_tensor(name, value, ("batch", "length"))
+    check_some(name, ids)
     kinds = [torch.int64, torch.int32] if ignored is None else [torch.int64]  # torch's losses take no other
     if ids.dtype not in kinds:
         raise TypeError(f"{name} must be token ids, {' or '.join(map(str, kinds))}, got {ids.dtype}")
@@ -84,10 +91,8 @@ def check_input(
             raise ValueError(
                 f"{name} must be numbers (batch, length, {width}), got {given.dtype} of shape {tuple(given.shape)}"
             )
-    batch, length = given.shape[:2]
-    if length == 0:
-        raise ValueError(f"{name} of shape {tuple(given.shape)} must have at least one token")
-    return batch, length
+        check_some(name, given)
+    return given.shape[0], given.shape[1]
 
 
 def check_mask(name: str, mask: torch.Tensor | None, batch: int, length: int) -> None:
