@@ -90,7 +90,7 @@ def model_card(
                 if any(score in results.get(key, {}) for score in SCORES)}  # fmt: skip
     source, target = (LANGUAGES.get(code, plain(code)) for code in languages)
     fields: dict[str, Any] = {
-        "language": [code for code in map(_iso_639, languages) if code],
+        "language": [code for code in map(_iso_639, languages) if code] or None,
         "license": data["license"],
         "library_name": "hf_attn",
         "pipeline_tag": "translation",

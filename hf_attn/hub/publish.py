@@ -20,6 +20,7 @@ import transformers
 import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 from huggingface_hub.utils import validate_repo_id
+from safetensors import SafetensorError
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 from ..inference.loading import TARGET_TOKENIZER
@@ -270,11 +271,17 @@ def _load(folder: Path) -> PreTrainedModel:
     for name in ("config.json", "trainer_state.json", "tokenizer.json"):
         if not (folder / name).is_file():
             raise ValueError(f"{folder} holds no finished training run: there is no {name}")
-    return AutoModelForSeq2SeqLM.from_pretrained(folder)
+    try:
+        return AutoModelForSeq2SeqLM.from_pretrained(folder)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ValueError(f"{folder} holds no model that can be opened: {' '.join(str(error).split())}") from error
 
 
 def _read_json(folder: Path, name: str) -> dict[str, Any]:
-    return json.loads((folder / name).read_text(encoding="utf-8"))
+    try:
+        return json.loads((folder / name).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{folder / name} cannot be read: {error}") from error
 
 
 def _complete(about: About, record: dict[str, Any]) -> None:
@@ -360,7 +367,7 @@ def _card(
     licence = "an unknown licence" if about.license == "unknown" else f"the licence `{about.license}`"
     if about.license_name:
         licence = f"[{plain(about.license_name)}]({about.license_link})"
-    its = f"under `{plain(about.data_license)}`" if about.data_license else "whose licence is not stated"
+    its = f"under {plain(about.data_license)}" if about.data_license else "whose licence is not stated"
     attribution = f"The weights are given under {licence}. They were trained on {data}, {its}."
     if about.attribution:
         attribution += f"\n\n{paragraph(about.attribution)}"

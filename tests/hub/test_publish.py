@@ -20,31 +20,27 @@ from huggingface_hub import ModelCard, parse_eval_result_entries
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from hf_attn.data import load_pairs
-from hf_attn.hub import About, publish
-from hf_attn.hub import publish as publish_module
+from hf_attn.hub import publish
 from hf_attn.registry import FAMILIES, family_module
 
 ABOUT = {"license": "cc-by-4.0", "data_name": "Beasts", "attribution": "By [the zoo](https://zoo.example)."}
 TEXTS = [source for source, _ in PAIRS]
 
-# Runs in a process of its own, in which the package cannot be imported: the code of the card, then the model itself.
+# Runs in a process of its own, in which the package cannot be imported: the code of the cards, and more with its model.
 OPEN_ELSEWHERE = """
 import contextlib, io, json, sys
 sys.modules["hf_attn"] = None
 import torch
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-jobs, texts = json.load(sys.stdin)
+codes, texts = json.load(sys.stdin)
 answers = []
-for address, code, separate in jobs:
-    printed = io.StringIO()
+for code in codes:
+    names, printed = {}, io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(code)
-    options = {"trust_remote_code": "trust_remote_code" in code}
-    model = AutoModelForSeq2SeqLM.from_pretrained(address, **options)
-    source = AutoTokenizer.from_pretrained(address, **options)
-    target = AutoTokenizer.from_pretrained(address, subfolder="target_tokenizer", **options) if separate else source
+        exec(code, names)
+    model, source = names["model"], names["tokenizer"]
     inputs = source(texts, padding=True, return_tensors="pt")
-    lines = target.batch_decode(model.generate(**inputs, num_beams=2), skip_special_tokens=True)
+    ids = model.generate(**inputs, num_beams=2)
+    lines = names.get("target_tokenizer", source).batch_decode(ids, skip_special_tokens=True)
     logits = model(**inputs, decoder_input_ids=torch.tensor([[1, 5, 6]]).expand(len(texts), 3)).logits
     answers.append({"printed": printed.getvalue(), "lines": lines, "logits": logits.tolist()})
     answers[-1]["class"] = type(model).__module__
@@ -92,18 +88,18 @@ def run(tmp_path):
 
 def test_publications_and_repositories_open_and_translate_without_the_package(published, hub, tmp_path):
     """From folders and, with an empty cache, from a private repository of the Hub, by the code of the cards."""
-    jobs = []
+    codes = []
     for name, (folder, made) in published.items():
         code = code_blocks(made.card)[1]
-        assert f'name = "{folder.name}"' in code
-        jobs.append((str(folder), code.replace(folder.name, str(folder)), name == "rnn"))
+        assert f'name = "{folder.name}"' in code and ("target_tokenizer" in code) == (name == "rnn")
+        codes.append(code.replace(folder.name, str(folder)))
         pushed = publish(trained(name), repo_id=f"jane/{name}", example=TEXTS[3], **ABOUT)
         assert pushed.location == f"{hub.url}/jane/{name}" and hub.repos[f"jane/{name}"]["private"]
-        jobs.append((f"jane/{name}", code_blocks(pushed.card)[1], name == "rnn"))
+        codes.append(code_blocks(pushed.card)[1])
     environment = {"PATH": "/usr/bin:/bin", "HF_HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1"}
     environment |= {"HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_jane", "NO_PROXY": "127.0.0.1,localhost"}
     opened = subprocess.run(
-        [sys.executable, "-c", OPEN_ELSEWHERE], input=json.dumps([jobs, TEXTS]),
+        [sys.executable, "-c", OPEN_ELSEWHERE], input=json.dumps([codes, TEXTS]),
         capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=300,
     )  # fmt: skip
     assert opened.returncode == 0, opened.stderr[-3000:]
@@ -350,6 +346,15 @@ def test_an_unfinished_run_is_named(missing, run, tmp_path):
         publish(run / "nowhere", local_dir=tmp_path / "out", **ABOUT)
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "trainer_state.json", "all_results.json"])
+@pytest.mark.parametrize("kept", [0, 30])
+def test_a_broken_file_is_named_in_one_line(name, kept, run, tmp_path):
+    (run / name).write_bytes((run / name).read_bytes()[:kept])
+    with pytest.raises(ValueError, match="can be opened|cannot be read") as raised:
+        publish(run, local_dir=tmp_path / "out", **ABOUT)
+    assert "\n" not in str(raised.value) and str(run) in str(raised.value) and not (tmp_path / "out").exists()
+
+
 def test_languages_are_asked_for_where_nothing_tells_them(run, tmp_path):
     (run / "run.json").unlink()
     with pytest.raises(ValueError, match="source_lang is missing"):
@@ -449,5 +454,7 @@ def test_a_model_pushes_itself_with_its_code(case, hub):
         assert torch.equal(again.state_dict()[name], tensor), name
 
 
-def test_the_public_names():
-    assert publish_module is publish and About(license="mit").license == "mit"
+def test_publish_is_a_name_of_the_package():
+    code = "import hf_attn; print(hf_attn.hub.publish.__module__)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert run.stdout == "hf_attn.hub.publish\n", run.stderr
