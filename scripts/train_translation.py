@@ -12,7 +12,6 @@ command again to resume from the last checkpoint. ``--help`` lists all arguments
 ``python scripts/train_translation.py run.yaml --output_dir out/other``.
 """
 
-import copy
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -114,6 +113,8 @@ def make_model(
         else:
             config = build_config(model_args.recipe, *tokenizers, **parse_overrides(model_args.config_overrides))
         model = model_from_config(config)
+    if checkpoint:
+        model.generation_config = GenerationConfig.from_pretrained(checkpoint)  # of a model that is trained further
     if model_args.attn_implementation:
         model.set_attn_implementation(model_args.attn_implementation)
     check_lengths(model.config, data_args)
@@ -157,7 +158,6 @@ class Run:
     model_args: ModelArguments
     data_args: DataTrainingArguments
     tokenizers: Tokenizers
-    generation_config: GenerationConfig
     checkpoint: str | None  # to resume from
     tokenized: dict[str, Any]  # datasets by split: train, validation, test
     order: dict[str, np.ndarray]  # by measured split: the place in the file of each of its sentences
@@ -236,8 +236,7 @@ def prepare(argv: list[str] | None = None) -> Run:
         **objective,
     )
     check_generation(model.generation_config, data_args, training_args)
-    settings = copy.deepcopy(model.generation_config)
-    return Run(trainer, model_args, data_args, tokenizers, settings, checkpoint, tokenized, order, metrics)
+    return Run(trainer, model_args, data_args, tokenizers, checkpoint, tokenized, order, metrics)
 
 
 def train(run: Run) -> None:
@@ -255,7 +254,6 @@ def train(run: Run) -> None:
         folders = last_checkpoints(output, run.data_args.average_checkpoints)
         load_average(model, folders)
         print(f"The model is now the mean of {', '.join(folder.name for folder in folders)}.")
-    model.generation_config = run.generation_config  # evaluations have written their defaults into it
     trainer.save_model()
     trainer.save_state()
     if trainer.args.should_save:

@@ -8,6 +8,7 @@ Vaswani et al. 2017 (arXiv 1706.03762, section 5.1) batch by approximate sequenc
 Next: ``hf_attn/training/recipes.py``, which says how many tokens each paper's batch has.
 """
 
+import copy
 import shutil
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -168,13 +169,26 @@ class TokenBatchTrainer(Seq2SeqTrainer):
                 shutil.rmtree(str(output_dir), ignore_errors=True)
             self.accelerator.wait_for_everyone()
         model: Any = self.model
-        # Off for training, by the Trainer; saved like that, a model made from this config would generate without cache.
-        model.config.use_cache = model.generation_config.use_cache is not False
+        generates = getattr(model, "generation_config", None)
+        if generates is not None:  # the Trainer turns the cache off for training; whoever loads the model wants it
+            model.config.use_cache = generates.use_cache is not False
         super().save_model(output_dir, _internal_call)
-        model.config.use_cache = self.args.use_cache
+        if generates is not None:
+            model.config.use_cache = self.args.use_cache
         if self.target_tokenizer is not None and self.args.should_save:
             folder = Path(str(self.args.output_dir) if output_dir is None else output_dir)
             self.target_tokenizer.save_pretrained(str(folder / "target_tokenizer"))
+
+    def prediction_step(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate a batch; arguments and result as in the base class, which fills the model's generation config with
+        the library's defaults. Here it stays as it is, since it is saved with the model."""
+        config = getattr(self.model, "generation_config", None)
+        before = copy.deepcopy(vars(config)) if config is not None else {}
+        result = super().prediction_step(*args, **kwargs)
+        if config is not None:
+            vars(config).clear()
+            vars(config).update(before)
+        return result
 
     def get_train_dataloader(self) -> DataLoader:
         """Return the loader of the training batches.
