@@ -35,6 +35,7 @@ from transformers.modeling_outputs import (
     Seq2SeqLMOutput,
     Seq2SeqModelOutput,
 )
+from transformers.utils.deprecation import deprecate_kwarg
 from transformers.utils.generic import can_return_tuple
 
 from .attention import attend
@@ -532,6 +533,7 @@ class AttnRnnModel(Seq2SeqMixin, AttnRnnPreTrainedModel):
         self.post_init()
 
     @can_return_tuple
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     def forward(
         self,
         input_ids: torch.LongTensor | None = None,
@@ -625,6 +627,7 @@ class AttnRnnForConditionalGeneration(Seq2SeqMixin, AttnRnnPreTrainedModel, Gene
         return [*super().refused_generation_options(), ("cache_implementation", "dynamic", reason)]
 
     @can_return_tuple
+    @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")
     def forward(
         self,
         input_ids: torch.LongTensor | None = None,
