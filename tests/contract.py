@@ -130,6 +130,28 @@ class Case:
                 batch["decoder_input_ids"] = ids
         return batch
 
+    def attention_shapes(
+        self, batch: int = 3, source_len: int = 7, target_len: int = 6, key_len: int | None = None
+    ) -> dict[str, list[tuple[int, ...]]]:
+        """The shapes of the attention weights by field of the output, for each layer; a field that the model does not
+        have is absent.
+
+        Args:
+            batch: Number of rows.
+            source_len: Length of the source.
+            target_len: Number of target tokens in the call.
+            key_len: How many target tokens they attend to; by default only themselves.
+        """
+        config, key_len = self.config(), target_len if key_len is None else key_len
+        if self.family == "rnn":
+            return {} if config.attention_type == "none" else {"cross_attentions": [(batch, 1, target_len, source_len)]}
+        encoder, decoder = (batch, config.encoder_attention_heads), (batch, config.decoder_attention_heads)
+        return {
+            "encoder_attentions": [(*encoder, source_len, source_len)] * config.encoder_layers,
+            "decoder_attentions": [(*decoder, target_len, key_len)] * config.decoder_layers,
+            "cross_attentions": [(*decoder, target_len, source_len)] * config.decoder_layers,
+        }
+
     def _ids(self, lengths, vocab_size: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
         """Random ids above the special ones, each row ended by the end-of-sentence id, then padding; and their mask."""
         config = self.config()

@@ -1,9 +1,11 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""Be a good Hugging Face model: initialise everything, save the code with the weights, name a misspelt argument.
+"""Be a good Hugging Face model: initialise everything, load exactly, save the code with the weights, name a misspelt
+argument.
 
 `AttnPreTrainedModel` is the base class of every family. It adds to `PreTrainedModel`
 
 * initial values for the recurrent layers, which the library leaves alone when it loads a checkpoint without them;
+* loading into memory of its own, so that a model computes what it did before it was saved, to the last bit;
 * `save_pretrained(include_code=True)`: the saved folder opens with `trust_remote_code=True` where this package is not
   installed, through every Auto class that its family's modeling file lists in AUTO_CLASSES;
 * an error for a keyword argument that is nearly one of `forward`'s, which would take it and do nothing.
@@ -17,6 +19,7 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
@@ -69,6 +72,20 @@ class AttnPreTrainedModel(PreTrainedModel):
                     init.xavier_uniform_(parameter)
                 else:
                     init.zeros_(parameter)
+
+    @classmethod
+    def from_pretrained(cls, *args, **kwargs) -> Any:
+        """Load a saved model; arguments and result as in transformers.
+
+        The library leaves the weights where they lie in the file, in which they start at odd addresses; there matrix
+        products round differently, and who writes to the file changes the model.
+        """
+        loaded = super().from_pretrained(*args, **kwargs)
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        for tensor in (*model.parameters(), *model.buffers()):
+            if tensor.device.type == "cpu":
+                tensor.data = tensor.data.clone()
+        return loaded
 
     def save_pretrained(
         self,

@@ -2,8 +2,12 @@
 """Hold checks that name the value and what is allowed, and what the configurations share: the joint vocabulary."""
 
 import copy
+import dataclasses
+import difflib
 import math
 import numbers
+
+from transformers import GenerationConfig, PreTrainedConfig
 
 
 def is_whole(value: object, least: int = 0) -> bool:
@@ -83,6 +87,22 @@ def check_initializer_range(value: float) -> None:
     """Raise ValueError unless the standard deviation of the initial weights is positive."""
     if not 0 < value < math.inf:
         raise ValueError(f"initializer_range={value} must be greater than 0 and finite")
+
+
+def check_extra(config: PreTrainedConfig, extra: dict[str, object]) -> None:
+    """Raise ValueError for an extra value of a configuration that would change nothing, in silence: a setting of
+    `generate()`, which the library drops, or a misspelt field, which it keeps beside the real one."""
+    fields = {field.name for field in dataclasses.fields(config)}
+    settings = vars(GenerationConfig()).keys() - {"output_attentions", "output_hidden_states", "transformers_version"}
+    others = {*config.attribute_map, "tie_encoder_decoder"}  # the last is an old field of transformers' own
+    for name, value in extra.items():
+        if name in fields or name.startswith("_"):
+            continue
+        if name in settings and value is not None:
+            raise ValueError(f"{name}={value!r} is a setting of generate(); set it in the model's generation_config")
+        nearest = difflib.get_close_matches(name, fields, n=1, cutoff=0.88)
+        if nearest and name not in others:
+            raise ValueError(f"{name}={value!r} is no field of the configuration; did you mean {nearest[0]!r}?")
 
 
 # How a word alignment is read off cross-attention; hf_attn/inference/translation.py says what each does.

@@ -8,6 +8,7 @@ from .checks import (
     JointVocabulary,
     check_alignment,
     check_choice,
+    check_extra,
     check_initializer_range,
     check_positive,
     check_probability,
@@ -100,6 +101,7 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
     is_encoder_decoder: bool = True
 
     def __post_init__(self, **kwargs):
+        check_extra(self, kwargs)
         self.validate_values()
         self.validate_attention()
         self.validate_embeddings()
@@ -112,6 +114,7 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
 
     def validate_values(self):
         """Raise ValueError for a value out of its range; runs at construction and before saving."""
+        check_extra(self, vars(self))
         check_positive(
             vocab_size=self.vocab_size,
             decoder_vocab_size=self.decoder_vocab_size,

@@ -9,6 +9,7 @@ from .checks import (
     check_alignment,
     check_choice,
     check_divisible,
+    check_extra,
     check_initializer_range,
     check_positive,
     check_probability,
@@ -107,6 +108,7 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
     is_encoder_decoder: bool = True
 
     def __post_init__(self, **kwargs):
+        check_extra(self, kwargs)
         self.validate_values()
         if self.initializer_range is None:
             self.initializer_range = self.hidden_size**-0.5
@@ -114,6 +116,7 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
 
     def validate_values(self):
         """Raise ValueError for a value out of range; runs at construction and before saving."""
+        check_extra(self, vars(self))
         check_positive(
             vocab_size=self.vocab_size,
             decoder_vocab_size=self.decoder_vocab_size,
