@@ -24,7 +24,6 @@ from safetensors import SafetensorError
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 from ..inference.loading import TARGET_TOKENIZER
-from ..training.record import read_record
 from .card import (
     LANGUAGES,
     TRANSFORMERS,
@@ -59,6 +58,7 @@ PHRASEBOOK = {
     "data_name": "hf_attn phrasebook",
     "data_license": "apache-2.0",
     "attribution": "The phrasebook is part of hf_attn: a grammar draws its sentences.",
+    "example": "The old man reads a book.",
     "test_set": "the phrasebook's test split (sentences that the training split does not have)",
     "limits": "It knows the phrasebook and nothing else: some hundred words, and the sentences that one grammar makes "
     "of them. Any other word or construction gives nonsense, and the scores say nothing about real text.",
@@ -201,9 +201,10 @@ def build(folder: Path, target: Path, address: str, about: About) -> tuple[str, 
         The card, and what the publication lacks.
     """
     model = _load(folder)
-    record, state, results = read_record(folder), _read_json(folder, "trainer_state.json"), {}
-    if (folder / "all_results.json").is_file():
-        results = _read_json(folder, "all_results.json")
+    state = _read_json(folder, "trainer_state.json")
+    record, results = (
+        _read_json(folder, name) if (folder / name).is_file() else {} for name in ("run.json", "all_results.json")
+    )
     _complete(about, record)
     has_code = type(model).__module__.startswith("hf_attn.")
     model.config.use_cache = True  # the Trainer turns it off

@@ -1,4 +1,7 @@
-"""What a training run says about itself in its folder: recipe, languages, settings and versions, and no path."""
+"""What a training run says about itself in its folder: recipe, languages, settings and versions, and no path.
+
+`hub/publish.py` makes a model card of it.
+"""
 
 import json
 from importlib.metadata import version
@@ -56,12 +59,6 @@ def write_record(
         "versions": {name: version(name) for name in ("torch", "transformers", "tokenizers")},
     }
     (folder / RECORD).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def read_record(folder: Path) -> dict[str, Any]:
-    """Read ``run.json``; empty if the folder has none."""
-    path = folder / RECORD
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def _hub_id(name: str | None) -> str | None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hf_attn.training import parse_arguments
-from hf_attn.training.record import RECORD, SETTINGS, read_record, write_record
+from hf_attn.training.record import RECORD, SETTINGS, write_record
 
 
 def record(tmp_path, *words):
@@ -27,7 +27,6 @@ def test_the_settings_are_those_of_the_run(tmp_path):
         "--num_beams",
         "4",
     )
-    assert read_record(tmp_path) == written
     assert (written["recipe"], written["phrasebook"]) == ("transformer-tiny", "en-ko")
     assert (written["source_lang"], written["target_lang"], written["trained_further"]) == ("en", "ko", False)
     settings = written["settings"]
@@ -53,7 +52,3 @@ def test_files_and_folders_are_not_named(tmp_path):
 def test_the_weight_of_a_loss_that_is_not_there_is_no_setting(supervised, tmp_path):
     words = ["--alignment_supervision", "links"] if supervised else []
     assert ("alignment_weight" in record(tmp_path, "--phrasebook", "en-it", *words)["settings"]) == supervised
-
-
-def test_a_folder_without_a_record(tmp_path):
-    assert read_record(tmp_path) == {}
