@@ -101,10 +101,26 @@ def test_smallest_bpe_spells_everything_in_bytes() -> None:
         assert back(tokenizer, text) == unicodedata.normalize("NFC", text)
 
 
-@pytest.mark.parametrize("text", ["한국어 학교에서", "é ñ Å ﬁ"])
-def test_unicode_forms_have_the_same_ids(either: PreTrainedTokenizerBase, text: str) -> None:
-    forms = {tuple(encode(either, unicodedata.normalize(form, text))) for form in ("NFC", "NFD")}
-    assert len(forms) == 1
+@pytest.mark.parametrize(
+    ("text", "forms"),
+    [
+        (
+            "저는 학교에 갑니다. 고양이는",
+            ("NFC", "NFD", "NFKC", "NFKD"),
+        ),  # as macOS writes file names, as input methods type
+        ("l'eau è ñ Å ệ", ("NFC", "NFD", "NFKC", "NFKD")),
+        ("ﬁ ① ㈜", ("NFC", "NFD")),  # NFKC makes other characters of these
+    ],
+)
+def test_unicode_forms_have_the_same_ids_and_come_back_in_nfc(
+    either: PreTrainedTokenizerBase, text: str, forms: tuple[str, ...]
+) -> None:
+    written = [unicodedata.normalize(form, text) for form in forms]
+    assert len({tuple(encode(either, one)) for one in written}) == 1
+    (shown,) = {back(either, one) for one in written}
+    assert shown == unicodedata.normalize("NFC", shown)
+    if either.unk_token_id not in encode(either, text):
+        assert shown == unicodedata.normalize("NFC", text)
 
 
 def test_bpe_pieces_are_readable_and_learned(bpe: PreTrainedTokenizerBase) -> None:
@@ -195,6 +211,19 @@ def test_saved_tokenizers_need_nothing_of_ours(
 def test_word_level_gives_known_text_back(word: PreTrainedTokenizerBase, text: str) -> None:
     assert back(word, text) == text
     assert len(encode(word, text)) == len(split_words(text)) + 1
+
+
+@given(TEXT | st.lists(st.sampled_from([word for text in SENTENCES for word in text.split()] + ["뷁"])).map(" ".join))
+@settings(max_examples=300, deadline=None)
+def test_word_level_gives_every_word_back_or_shows_that_it_is_unknown(word: PreTrainedTokenizerBase, text: str) -> None:
+    ids = encode(word, text)
+    text = unicodedata.normalize("NFC", text)
+    words = [text[start:end] for start, end in split_words(text)]
+    pieces = [piece.removeprefix("▁") for piece in readable_tokens(word, ids)]
+    assert ids[-1] == word.eos_token_id and len(pieces) == len(words) + 1
+    assert all(piece in (one, "<unk>") for piece, one in zip(pieces, words, strict=False))
+    if word.unk_token_id not in ids:
+        assert back(word, text) == " ".join(text.split())
 
 
 def test_word_level_simplifies_whitespace(word: PreTrainedTokenizerBase) -> None:

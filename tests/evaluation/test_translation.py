@@ -121,6 +121,14 @@ def test_korean_by_morphemes_only_where_installed():
         assert bleu_scores(*KOREAN, tokenize="ko-mecab")["score"] == expected
 
 
+def test_a_scorer_is_made_once_since_the_korean_one_fails_when_made_thousands_of_times(monkeypatch):
+    made, make = [], sacrebleu.metrics.bleu.BLEU.__init__
+    monkeypatch.setattr(sacrebleu.metrics.bleu.BLEU, "__init__", lambda *a, **k: (made.append(1), make(*a, **k))[1])
+    for order in (5, 5, 5):  # no other test asks for it
+        bleu_scores(*KOREAN, lang="ko", max_order=order)
+    assert len(made) == 1
+
+
 def test_threads_do_not_mix_signatures():
     wrong = []
 

@@ -209,6 +209,18 @@ def test_direction_is_that_of_the_text(make_translation):
         assert attributes["dir"] == "auto" and attributes["lang"] == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "side"),
+    [("שלום עולם טוב", "rtl"), ("مرحبا بالعالم", "rtl"), ("नमस्ते दुनिया", "ltr"), ("학생이 책을", "ltr")],
+)
+def test_words_of_every_script_stay_whole_and_say_their_direction(make_translation, words, side):
+    page = Page(alignment_html(make_translation("this is new", words)).document)
+    assert page.find("div", id="target")[0][0]["dir"] == side
+    shown = [text for _, text in page.find("span", **{"class": "text"})]
+    assert shown[4:-1] == words.split()  # after the source and its </s>
+    assert [text for attributes, text in page.find("th", scope="row")][:-1] == words.split()
+
+
 def test_frame_is_as_high_as_its_text(make_translation):
     short, long = make_translation("a", "b"), make_translation("a long word " * 30, "b")
     assert alignment_html(short).height < alignment_html(long).height

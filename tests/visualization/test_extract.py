@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from contract import cases
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -13,7 +14,8 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from hf_attn.inference import Translation
+from hf_attn.data import train_tokenizer
+from hf_attn.inference import Translation, Translator
 from hf_attn.models.configuration_attn_rnn import AttnRnnConfig
 from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
 from hf_attn.models.modeling_attn_rnn import AttnRnnForConditionalGeneration
@@ -212,6 +214,29 @@ def test_bertviz_arguments_of_a_recurrent_model(make_translation):
     arguments = to_bertviz(make_translation("the cat", "il gatto", layers=1, heads=1, self_attention=False))
     assert set(arguments) == {"cross_attention", "encoder_tokens", "decoder_tokens"}
     assert arguments["decoder_tokens"] == ["il", "gatto", "</s>"]
+
+
+@pytest.mark.parametrize("case", cases(heads=True, generates=True))
+def test_bertviz_arguments_of_every_family(case):
+    """What bertviz 1.4's `model_view` and `head_view` check of a translation by a real model."""
+    tokenizer = train_tokenizer(["the old cat sees a dog", "il vecchio gatto vede un cane"] * 3, 300)
+    sizes = {name: 300 for name in ("vocab_size", "decoder_vocab_size") if getattr(case.config(), name) is not None}
+    translation = Translator(case.model(**sizes), tokenizer)("the cat sees", max_new_tokens=5)
+    if translation.cross_attentions is None:
+        with pytest.raises(ValueError, match="no attention: the model has none"):
+            to_bertviz(translation)
+        return
+    arguments = to_bertviz(translation)
+    sources, targets = len(arguments["encoder_tokens"]), len(arguments["decoder_tokens"])
+    shapes = {"encoder": (sources, sources), "decoder": (targets, targets), "cross": (targets, sources)}
+    found = {name.removesuffix("_attention") for name in arguments if name.endswith("_attention")}
+    assert found == (set(shapes) if translation.encoder_attentions is not None else {"cross"})
+    for kind in found:
+        heads = {layer.shape[1] for layer in arguments[f"{kind}_attention"]}
+        assert len(heads) == 1
+        for layer in arguments[f"{kind}_attention"]:
+            assert isinstance(layer, torch.Tensor) and layer.shape == (1, *heads, *shapes[kind])
+    assert all(isinstance(token, str) for token in arguments["encoder_tokens"] + arguments["decoder_tokens"])
 
 
 def test_bertviz_needs_weights(make_translation):
