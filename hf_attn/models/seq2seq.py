@@ -95,6 +95,14 @@ class Seq2SeqMixin(PreTrainedModel):
                 filled.setdefault(target, filled[source])
         return super().load_state_dict(filled, *args, **kwargs)
 
+    def save_pretrained(self, *args, **kwargs):
+        """Save as base.py does, with a config that says what is tied now: others than us merge, untie and retie."""
+        encoder, decoder = self.base_model.encoder.embed_tokens, self.base_model.decoder.embed_tokens
+        self.config.share_embeddings = decoder.weight is encoder.weight
+        if hasattr(self, "lm_head"):
+            self.config.tie_word_embeddings = self.lm_head.weight is decoder.weight
+        super().save_pretrained(*args, **kwargs)
+
     def get_input_embeddings(self) -> nn.Embedding:
         """Return the source embeddings."""
         return self.base_model.encoder.embed_tokens

@@ -44,6 +44,7 @@ for line in sys.stdin:
         sys.stderr.flush()
         os._exit(0)
     print(child, flush=True)
+    sys.stdin.readline()  # until then a process that has ended keeps its number
     print(os.waitpid(child, 0)[1], flush=True)
 """
 
@@ -66,7 +67,9 @@ class Runner:
         child, begin = int(self.process.stdout.readline()), time.monotonic()
         if seconds is not None:
             time.sleep(seconds)
-            os.kill(child, signal.SIGKILL)  # still a zombie of the runner if it has ended
+            os.kill(child, signal.SIGKILL)
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
         status = int(self.process.stdout.readline())
         assert status in (0, signal.SIGKILL), Path(self.errors.name).read_text()
         return None if status else time.monotonic() - begin
@@ -116,13 +119,13 @@ def data(tmp_path_factory):
 
 
 def command(data, output, recipe, *words):
-    """Nine steps in an epoch, so that the checkpoints at every fourth step lie inside one."""
+    """Five steps in an epoch, so that checkpoints at every third step lie inside one."""
     files = [word for name, file in (("train", "train"), ("validation", "dev"), ("test", "test"))
              for word in (f"--{name}_file", str(data / f"{file}.tsv"))]  # fmt: skip
     return [
         *files, "--source_lang", "en", "--target_lang", "xx", "--recipe", recipe, "--config_overrides", SHAPES[recipe],
-        "--vocab_size", "300", "--tokens_per_batch", "64", "--max_target_length", "20", "--max_steps", "22",
-        "--save_steps", "4", "--eval_steps", "8", "--logging_steps", "3", "--save_total_limit", "2",
+        "--vocab_size", "300", "--tokens_per_batch", "64", "--max_target_length", "10", "--max_steps", "14",
+        "--save_steps", "3", "--eval_steps", "6", "--logging_steps", "2", "--save_total_limit", "2",
         "--use_cpu", "--bf16", "false", "--disable_tqdm", "true", "--output_dir", str(output), *words,
     ]  # fmt: skip
 
@@ -132,9 +135,9 @@ def kill_until(data, folder, kills, seed):
     variants = [
         ("transformer-tiny", "--gradient_accumulation_steps", "2"),
         ("bahdanau-tiny", "--separate_vocabularies", "--average_checkpoints", "2"),
-        ("transformer-tiny", "--load_best_model_at_end", "--save_steps", "8", "--early_stopping_patience", "2"),
+        ("transformer-tiny", "--load_best_model_at_end", "--save_steps", "6", "--early_stopping_patience", "2"),
     ]
-    generator, killed, found = random.Random(seed), 0, []
+    generator, killed, found = random.Random(seed), 0, []  # found: of each run, what its last kill had left
     runner = Runner(folder)
     while killed < kills:
         variant = variants[len(found) % len(variants)]
@@ -358,11 +361,12 @@ def test_early_stopping_counts_on_after_a_resume(tmp_path, greater):
 
 
 def test_numbers_of_a_resumed_run_are_those_of_the_whole(data, tmp_path):
-    """In process, without a kill: stopped at step 4, between two entries of the log, and continued to step 7."""
+    """In process, without a kill: stopped at step 5, between two entries of the log, and continued to step 7."""
     script = load_script("scripts/train_translation.py")
-    words = ("bahdanau-tiny", "--lr_scheduler_type", "constant", "--eval_steps", "4", "--separate_vocabularies")
+    words = ("bahdanau-tiny", "--lr_scheduler_type", "constant", "--eval_steps", "5", "--separate_vocabularies")
+    words += ("--save_steps", "5")
     script.main(command(data, tmp_path / "whole", *words, "--max_steps", "7"))
-    script.main(command(data, tmp_path / "parts", *words, "--max_steps", "4"))
+    script.main(command(data, tmp_path / "parts", *words, "--max_steps", "5"))
     (tmp_path / "parts" / "all_results.json").write_text('{"train_loss": 1')  # a run was killed while it wrote them
     (tmp_path / "parts" / "model.safetensors").write_bytes(b"half")
     (tmp_path / "parts" / "checkpoint-7").mkdir()
@@ -378,6 +382,6 @@ def test_numbers_of_a_resumed_run_are_those_of_the_whole(data, tmp_path):
         for entry in json.loads((tmp_path / "whole" / "trainer_state.json").read_text())["log_history"]
         if "loss" in entry
     ]
-    assert [step for step, _ in losses] == [3, 4, 6, 7]
-    mean = (3 * losses[0][1] + losses[1][1] + 2 * losses[2][1] + losses[3][1]) / 7
+    assert [step for step, _ in losses] == [2, 4, 5, 6, 7]
+    mean = (2 * losses[0][1] + 2 * losses[1][1] + losses[2][1] + losses[3][1] + losses[4][1]) / 7
     assert json.loads((tmp_path / "whole" / "all_results.json").read_text())["train_loss"] == pytest.approx(mean)
