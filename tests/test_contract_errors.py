@@ -15,7 +15,7 @@ import pytest
 import torch
 from contract import Case, cases
 from huggingface_hub.errors import StrictDataclassError
-from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import DynamicCache, DynamicLayer, EncoderDecoderCache
 
 import hf_attn
 from hf_attn import data, evaluation, visualization
@@ -421,6 +421,26 @@ def test_ids_at_the_ends_of_the_vocabulary_and_labels_of_minus_100_are_taken(cas
     batch["labels"][0, :3] = torch.tensor([0, model.config.target_vocab_size - 1, -100])
     assert torch.isfinite(model(**batch).loss)
     assert torch.isfinite(model(**batch | {"input_ids": batch["input_ids"].int()}).loss)
+
+
+@pytest.mark.parametrize("case", cases(heads=True, generates=True, variants=False))
+@torch.no_grad()
+def test_a_cache_that_is_empty_or_of_this_batch_is_taken(case):
+    model, batch = model_of(case), case.batch(labels=False)
+    step = batch | {"decoder_input_ids": batch["decoder_input_ids"][:, :1]}
+    expected = model(**step).logits
+    empty = model(**step, use_cache=True).cache
+    empty.reset()
+    caches = [empty]
+    if model.config.model_type != "attn-rnn":
+        layer, set_up = DynamicLayer(), DynamicCache()
+        layer.lazy_initialization(torch.zeros(3, 4, 1, 4), torch.zeros(3, 4, 1, 4))  # takes the kind and no keys
+        set_up.layers.append(layer)
+        caches += [DynamicCache(), EncoderDecoderCache(DynamicCache(), DynamicCache()), set_up]
+    for cache in caches:
+        torch.testing.assert_close(model(**step, cache=cache, use_cache=True).logits, expected)
+        assert cache.get_seq_length() == 1
+        assert model(**step, cache=cache, use_cache=True).logits.shape == expected.shape
 
 
 @pytest.mark.parametrize("case", cases(heads=True, variants=False))

@@ -385,7 +385,8 @@ def check_cache(cache: object | None, batch: int) -> None:
         return
     if not isinstance(own, Cache) or (own.layer_class_to_replicate is None and not own.layers):
         raise TypeError(f"cache must hold keys and values, as an EncoderDecoderCache does, got {type(cache).__name__}")
-    filled = [layer.keys.shape[0] for layer in own.layers if layer.is_initialized]
+    # a layer may be set up and hold nothing yet, or hold its keys in another form
+    filled = [layer.keys.shape[0] for layer in own.layers if layer.is_initialized and layer.keys.dim() == 4]
     check_cache_rows(filled[0] if filled else -1, batch)
 
 
