@@ -135,7 +135,7 @@ def load_without(case, folder, dropped):
     return loaded, info
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", cases(heads=True))
 def test_what_a_checkpoint_lacks_is_named_and_new(case, tmp_path):
     """Each parameter is missing once with its neighbours in place, once with all of its module class, and once with
     everything."""
@@ -207,7 +207,9 @@ def test_tied_matrices_are_one_storage_through_saving_and_loading(case, share, t
         assert_same_tensors(loaded, named_tensors(model))
 
 
-@pytest.mark.parametrize("share, tie", TIES)
+@pytest.mark.parametrize(
+    "share, tie", [pytest.param(*both, marks=[pytest.mark.slow] if both[0] != both[1] else []) for both in TIES]
+)
 @pytest.mark.parametrize("case", cases(heads=True, variants=False))
 def test_a_resumed_training_ends_like_an_uninterrupted_one_and_stays_tied(case, share, tie, tmp_path):
     arguments = TrainingArguments(
@@ -236,7 +238,7 @@ def test_a_checkpoint_of_half_precision_keeps_it_or_becomes_float32(case, dtype,
     exact.to(dtype).save_pretrained(tmp_path, include_code=False)
     name = str(dtype).split(".")[1]
     assert json.loads((tmp_path / "config.json").read_text())["dtype"] == name
-    for options in ({}, {"dtype": "auto"}, {"dtype": dtype}, {"dtype": name}):
+    for options in ({}, {"dtype": "auto"}):
         loaded = case.model_class.from_pretrained(tmp_path, **options)
         assert loaded.dtype == dtype and {p.dtype for p in loaded.parameters()} == {dtype}
         assert_same_tensors(loaded, named_tensors(exact))
@@ -244,11 +246,11 @@ def test_a_checkpoint_of_half_precision_keeps_it_or_becomes_float32(case, dtype,
         assert logits.dtype == dtype and loaded.config.dtype == dtype
         coarse = torch.finfo(dtype).eps * 16 * expected.abs().max()
         torch.testing.assert_close(logits.float(), expected, atol=coarse.item(), rtol=0)
-    for options in ({"dtype": torch.float32}, {"dtype": "float32"}):
-        loaded = case.model_class.from_pretrained(tmp_path, **options)
-        assert_same_tensors(loaded, {name: tensor.float() for name, tensor in named_tensors(exact).items()})
-        assert {p.dtype for p in loaded.parameters()} == {torch.float32} == {run(loaded, case).dtype}
-        torch.testing.assert_close(run(loaded, case), expected, atol=coarse.item(), rtol=0)
+    loaded = case.model_class.from_pretrained(tmp_path, dtype=torch.float32)
+    assert_same_tensors(loaded, {name: tensor.float() for name, tensor in named_tensors(exact).items()})
+    torch.testing.assert_close(run(loaded, case), expected, atol=coarse.item(), rtol=0)
+    loaded.save_pretrained(tmp_path, include_code=False)  # and the other way round
+    assert_same_tensors(case.model_class.from_pretrained(tmp_path, dtype=name), named_tensors(exact))
 
 
 def is_joint(config):
@@ -256,7 +258,9 @@ def is_joint(config):
     return config.decoder_vocab_size is None
 
 
-@pytest.mark.parametrize("case", [p for p in cases() if is_joint(p.values[0].config())])
+@pytest.mark.parametrize(
+    "case", [p for p in cases(heads=True) + cases(heads=False, variants=False) if is_joint(p.values[0].config())]
+)
 def test_a_joint_vocabulary_is_resized_everywhere(case, tmp_path):
     batch = case.batch(labels=False)
     for name in ("input_ids", "decoder_input_ids"):
@@ -348,7 +352,7 @@ def test_shards_hold_the_same_model(case, tmp_path):
 
 
 @pytest.mark.parametrize("device_map", ["cpu", "auto", {"": "cpu"}], ids=str)
-@pytest.mark.parametrize("case", cases(heads=True))
+@pytest.mark.parametrize("case", cases(heads=True, variants=False))
 def test_a_device_map_changes_nothing(case, device_map, tmp_path):
     model = case.model(sharpness=4.0)
     model.save_pretrained(tmp_path, include_code=False)
@@ -454,10 +458,10 @@ def test_a_misspelt_field_is_refused_and_the_one_that_is_meant_named(config_clas
                     config_class(**{misspelt: 2})
     # what the library, other models and users add
     others = [
-        "sep_token_id", "torch_dtype", "num_labels", "is_decoder", "tokenizer_class", "add_cross_attention",
-        "tie_encoder_decoder", "cross_attention_hidden_size", "finetuning_task", "d_model", "use_return_dict", "note",
+        "sep_token_id", "torch_dtype", "is_decoder", "tokenizer_class", "add_cross_attention",
+        "tie_encoder_decoder", "cross_attention_hidden_size", "finetuning_task", "d_model", "note",
     ]  # fmt: skip
-    assert config_class(**dict.fromkeys(others)).to_dict().keys() >= {"sep_token_id", "note", "d_model"}
+    assert config_class(num_labels=3, **dict.fromkeys(others)).to_dict().keys() >= {"sep_token_id", "note", "d_model"}
     assert config_class(num_hidden_layers=3).encoder_layers == 3
 
 
