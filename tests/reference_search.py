@@ -42,10 +42,8 @@ def greedy_search(next_log_probs: NextLogProbs, end: int, longest: int) -> Prefi
     return prefix
 
 
-def exhaustive_search(
-    next_log_probs: NextLogProbs, end: int, longest: int, length_penalty: float, count: int
-) -> list[Found]:
-    """The best of all outputs that there are."""
+def exhaustive_search(next_log_probs: NextLogProbs, end: int, longest: int, length_penalty: float) -> list[Found]:
+    """All outputs that there are, best first."""
     running: list[tuple[Prefix, float]] = [((), 0.0)]
     finished: list[Found] = []
     for length in range(1, longest + 1):
@@ -59,7 +57,7 @@ def exhaustive_search(
                 else:
                     continued.append(((*prefix, token), total + log_prob))
         running = continued
-    return sorted(finished, key=lambda found: -found.score)[:count]
+    return sorted(finished, key=lambda found: -found.score)
 
 
 def beam_search(

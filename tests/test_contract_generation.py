@@ -203,7 +203,8 @@ def test_the_old_name_of_the_cache_is_understood(case):
     with torch.no_grad():
         expected = model(**inputs, decoder_input_ids=torch.cat([prompt, last], dim=1)).logits[:, -1]
         first = model(**inputs, decoder_input_ids=prompt, use_cache=True)
-        second = model(**inputs, decoder_input_ids=last, past_key_values=first.past_key_values)
+        with pytest.warns(FutureWarning, match="past_key_values"):
+            second = model(**inputs, decoder_input_ids=last, past_key_values=first.cache)
     torch.testing.assert_close(second.logits[:, -1], expected)
 
 

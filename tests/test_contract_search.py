@@ -36,18 +36,21 @@ def assert_found(found, expected):
 @pytest.mark.parametrize("case", cases(generates=True))
 def test_wide_beam_search_is_exhaustive(case, seeds):
     """With as many beams as there are prefixes; a state that did not move with its beam would be seen."""
-    best = set()
+    written = set()
     for seed in seeds:
         model = case.model(seed=seed, sharpness=(1.5, 3.0)[seed % 2], **small_vocabulary(case, 5))
         source = torch.randint(3, model.config.vocab_size, (1, 4), generator=torch.Generator().manual_seed(seed))
         penalty = (1.0, 0.0, 2.0, -1.0)[seed % 4]
         options = {"num_beams": 125, "length_penalty": penalty, "early_stopping": "never"}
-        found = search(model, source, max_new_tokens=4, **options)
+        found = search(model, source, max_new_tokens=4, num_return_sequences=10, **options)
         asking = reference_search.asking(model, source, prompt=(1,))
-        expected = reference_search.exhaustive_search(asking, END, 4, penalty, count=1)
-        assert_found(found, expected)
-        best.add(expected[0].tokens)
-    assert len(best) > len(seeds) // 4 and len({len(tokens) for tokens in best}) > 1
+        expected = reference_search.exhaustive_search(asking, END, 4, penalty)
+        scores = {one.tokens: one.score for one in expected}
+        assert found[0][0] == expected[0].tokens
+        assert [score for _, score in found] == pytest.approx([one.score for one in expected[:10]], abs=1e-4)
+        assert [score for _, score in found] == pytest.approx([scores[tokens] for tokens, _ in found], abs=1e-4)
+        written |= {tokens for tokens, _ in found}
+    assert len(written) > 20 and len({len(tokens) for tokens in written}) > 1
 
 
 @pytest.mark.parametrize("case", cases(generates=True))
