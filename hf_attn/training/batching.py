@@ -190,6 +190,12 @@ class TokenBatchTrainer(Seq2SeqTrainer):
             vars(config).update(before)
         return result
 
+    def evaluation_loop(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate; arguments and result as in the base class, which counts the rows twice that several processes
+        repeat so that all get as many."""
+        self.gather_function = self.accelerator.gather_for_metrics
+        return super().evaluation_loop(*args, **kwargs)
+
     def get_train_dataloader(self) -> DataLoader:
         """Return the loader of the training batches.
 
