@@ -82,6 +82,18 @@ def test_only_the_attention_differs_between_recurrent_siblings(size):
     assert siblings[0].arguments == siblings[1].arguments == siblings[2].arguments
 
 
+def test_the_small_transformer_starts_like_its_control(tokenizer):
+    """Two of one architecture are under the same conditions only if their weights begin alike."""
+    spreads = []
+    for name in ("transformer-small", "marian-small"):
+        torch.manual_seed(0)
+        model = build_model(name, tokenizer)
+        matrices = [p for p in model.parameters() if p.dim() == 2 and p.requires_grad]
+        spreads.append(sorted(float(matrix.std()) for matrix in matrices))
+    assert spreads[0] == pytest.approx(spreads[1], rel=0.05)
+    assert RECIPES["transformer-small"].arguments == RECIPES["marian-small"].arguments
+
+
 def test_inverse_sqrt_schedule_is_vaswanis_equation_3():
     from transformers import get_scheduler
 
