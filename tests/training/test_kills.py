@@ -343,7 +343,7 @@ class StopAt(TrainerCallback):
         control.should_training_stop = control.should_training_stop or state.global_step == self.step
 
 
-@pytest.mark.parametrize("greater", [True, False])
+@pytest.mark.parametrize("greater", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_early_stopping_counts_on_after_a_resume(tmp_path, greater):
     values = [5.0, 7.0, 6.0, 6.5, 6.0, 8.0] if greater else [5.0, 3.0, 4.0, 3.5, 4.0, 2.0]
     begun = {"evaluations": 0}
