@@ -650,4 +650,4 @@ def test_two_processes_train_what_one_does(tmp_path):
         if run[1] is not None:  # transformers' own trainer keeps the rows that fill the last batch
             assert two["rows"] == 8
         for name, tensor in one["weights"].items():
-            torch.testing.assert_close(two["weights"][name], tensor, rtol=1e-4, atol=1e-6)
+            torch.testing.assert_close(two["weights"][name], tensor, rtol=1e-4, atol=1e-4)
