@@ -176,14 +176,7 @@ FAULTS = (
         "inference/decoding.py",
         "length = max(len(token_log_probs), 1)",
         "length = len(token_log_probs) + 1",
-        "test_contract_search.py::test_the_translator_searches_and_scores_by_the_same_formula",
-    ),
-    Fault(
-        "only the saved class is named for the Hub",
-        "models/base.py",
-        'classes = {"AutoConfig": type(self.config), **auto_classes}',
-        'classes = {"AutoConfig": type(self.config), **dict(list(auto_classes.items())[-1:])}',
-        "hub/test_remote_code.py::test_exactly_the_needed_files_are_saved",
+        "inference/test_decoding.py::test_coverage_ranks_the_beams_by_gnmt",
     ),
 )
 
