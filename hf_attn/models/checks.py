@@ -141,6 +141,11 @@ class JointVocabulary:
     decoder_vocab_size: int | None
     hidden_size: int
     embedding_size: int | None
+    share_embeddings: bool
+    pad_token_id: int
+    bos_token_id: int | None
+    eos_token_id: int | list[int] | None
+    decoder_start_token_id: int
 
     @property
     def target_vocab_size(self) -> int:
@@ -151,6 +156,22 @@ class JointVocabulary:
     def embedding_width(self) -> int:
         """Width of the embeddings: `embedding_size`, or `hidden_size` where that is None."""
         return self.hidden_size if self.embedding_size is None else self.embedding_size
+
+    def check_vocabularies(self):
+        """Raise ValueError for token ids outside their vocabulary, and for embeddings that cannot be shared."""
+        check_token_ids(
+            self.vocab_size,
+            self.target_vocab_size,
+            self.pad_token_id,
+            self.decoder_start_token_id,
+            self.bos_token_id,
+            self.eos_token_id,
+        )
+        if self.share_embeddings and self.target_vocab_size != self.vocab_size:
+            raise ValueError(
+                f"share_embeddings=True needs a joint vocabulary, got vocab_size={self.vocab_size} and "
+                f"decoder_vocab_size={self.decoder_vocab_size}; set share_embeddings=False"
+            )
 
     def get_text_config(self, decoder: bool | None = None, encoder: bool | None = None):
         """Return the configuration of one side.

@@ -12,7 +12,6 @@ from .checks import (
     check_initializer_range,
     check_positive,
     check_probability,
-    check_token_ids,
 )
 
 RNN_TYPES = ("rnn", "gru", "lstm")
@@ -162,19 +161,7 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
 
     def validate_embeddings(self):
         """Raise ValueError for token ids outside their vocabulary, and for embeddings that cannot be shared."""
-        check_token_ids(
-            self.vocab_size,
-            self.target_vocab_size,
-            self.pad_token_id,
-            self.decoder_start_token_id,
-            self.bos_token_id,
-            self.eos_token_id,
-        )
-        if self.share_embeddings and self.target_vocab_size != self.vocab_size:
-            raise ValueError(
-                f"share_embeddings=True needs a joint vocabulary, got vocab_size={self.vocab_size} and "
-                f"decoder_vocab_size={self.decoder_vocab_size}; set share_embeddings=False"
-            )
+        self.check_vocabularies()
         direct_output = self.attention_type == "luong" or self.context_feeding == "initial"
         if self.tie_word_embeddings and direct_output and self.embedding_size not in (None, self.hidden_size):
             raise ValueError(

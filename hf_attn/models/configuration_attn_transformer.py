@@ -13,7 +13,6 @@ from .checks import (
     check_initializer_range,
     check_positive,
     check_probability,
-    check_token_ids,
 )
 
 POSITION_TYPES = ("none", "sinusoidal", "learned", "rotary", "alibi", "relative")
@@ -143,14 +142,7 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
             self.decoder_layers,
             self.decoder_attention_heads,
         )
-        check_token_ids(
-            self.vocab_size,
-            self.target_vocab_size,
-            self.pad_token_id,
-            self.decoder_start_token_id,
-            self.bos_token_id,
-            self.eos_token_id,
-        )
+        self.check_vocabularies()
         for name in ("encoder_attention_heads", "decoder_attention_heads"):
             heads = getattr(self, name)
             check_divisible("hidden_size", self.hidden_size, name, heads)
@@ -158,8 +150,3 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
                 check_divisible(
                     f"hidden_size / {name}", self.hidden_size // heads, "the pair size of rotary positions,", 2
                 )
-        if self.share_embeddings and self.decoder_vocab_size not in (None, self.vocab_size):
-            raise ValueError(
-                f"share_embeddings=True needs a joint vocabulary, got vocab_size={self.vocab_size} and "
-                f"decoder_vocab_size={self.decoder_vocab_size}; set share_embeddings=False"
-            )
