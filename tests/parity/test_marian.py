@@ -99,14 +99,20 @@ def test_logits_weights_and_gradients_equal_marian(seed, activation, heads, impl
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"num_beams": 4}, {"num_beams": 3, "num_return_sequences": 2}])
-def test_generate_equals_marian(options):
+def sharpened_pair():
+    """A pair with larger matrices, which choose among tokens: an untrained model repeats one."""
     theirs, ours = marian_pair(7)
-    with torch.no_grad():  # an untrained model repeats one token; larger matrices make it choose
+    with torch.no_grad():
         for model in (theirs, ours):
             for name, parameter in model.named_parameters():
                 if parameter.dim() > 1 and "positions" not in name and "learned" not in name:
                     parameter.mul_(1.7)
+    return theirs, ours
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 4}, {"num_beams": 3, "num_return_sequences": 2}])
+def test_generate_equals_marian(options):
+    theirs, ours = sharpened_pair()
     batch = ragged_batch(torch.Generator().manual_seed(3))
     inputs = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"]}
     settings = {"max_new_tokens": 12, "bad_words_ids": None, "forced_eos_token_id": None, **options}
