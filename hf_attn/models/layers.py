@@ -4,12 +4,14 @@
     post-norm (Vaswani 2017, arXiv 1706.03762, section 3.1):   states = norm(states + sublayer(states))
     pre-norm  (Xiong 2020, 2002.04745):                        states = states + sublayer(norm(states))
 
-Pre-norm trains without warm-up, and its stack needs one more norm at the end.
+Pre-norm trains without warm-up, and its stack needs one more norm at the end. A layer is given its parts, so that here
+stands only how they are put together.
 
 Axis names: batch, length, source_len, target_len, heads, hidden_size, intermediate_size.
 Read next: modeling_attn_transformer.py.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -26,64 +28,77 @@ NORMS = {"layer": nn.LayerNorm, "rms": partial(nn.RMSNorm, eps=1e-6)}
 
 
 class FeedForward(nn.Module):
-    """output = W_2 activation(W_1 states): the same two-layer network at every position (Vaswani 2017, section 3.3).
+    """The same small network at every position.
+
+        plain (Vaswani 2017, section 3.3):   output = W_2 activation(W_1 states)
+        gated (Shazeer 2020, 2002.05202):    output = W_2 (activation(V states) * W_1 states)
 
     Args:
         hidden_size: Width of input and output.
-        intermediate_size: Width between the two.
+        intermediate_size: Width inside.
         activation: Name of an activation function, as in transformers.
+        bias: Whether the matrices have biases.
+        gated: Whether there is a gate V.
+        dropout: Probability of dropping a coordinate of what W_2 reads.
 
     Raises:
         ValueError: If the activation is unknown.
     """
 
-    def __init__(self, hidden_size: int, intermediate_size: int, activation: str = "relu"):
+    def __init__(
+        self,
+        hidden_size: int,
+        intermediate_size: int,
+        activation: str = "relu",
+        *,
+        bias: bool = True,
+        gated: bool = False,
+        dropout: float = 0.0,
+    ):
         super().__init__()
         if activation not in ACT2FN:
             raise ValueError(
                 f"activation_function={activation!r} is unknown; choose one of {', '.join(sorted(ACT2FN))}"
             )
-        self.inner = nn.Linear(hidden_size, intermediate_size)
+        self.inner = nn.Linear(hidden_size, intermediate_size, bias=bias)
+        self.gate = nn.Linear(hidden_size, intermediate_size, bias=bias) if gated else None
         self.activation = ACT2FN[activation]
-        self.outer = nn.Linear(intermediate_size, hidden_size)
+        self.dropout = nn.Dropout(dropout)
+        self.outer = nn.Linear(intermediate_size, hidden_size, bias=bias)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """(batch, length, hidden_size) -> the same"""
-        return self.outer(self.activation(self.inner(states)))
+        inner = self.inner(states)
+        inner = self.activation(inner) if self.gate is None else self.activation(self.gate(states)) * inner
+        return self.outer(self.dropout(inner))
 
 
 class EncoderLayer(GradientCheckpointingLayer):
     """Self-attention, then feed-forward, each with a residual and a norm.
 
     Args:
-        hidden_size: Width of the states.
-        num_heads: Number of attention heads.
-        intermediate_size: Width inside the feed-forward network.
-        dropout: Probability of dropping a coordinate of a sublayer's output.
-        attention_dropout: Probability of dropping an attention weight.
-        activation: Activation function of the feed-forward network.
-        norm_type: "layer" or "rms".
+        self_attention: Attends to the states.
+        feed_forward: The network at every position.
+        make_norm: Makes the norm of one sublayer.
         norm_first: True for pre-norm, False for post-norm.
+        dropout: Probability of dropping a coordinate of a sublayer's output.
     """
 
     def __init__(
         self,
         *,
-        hidden_size: int,
-        num_heads: int,
-        intermediate_size: int,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        activation: str = "relu",
-        norm_type: str = "layer",
+        self_attention: MultiHeadAttention,
+        feed_forward: nn.Module,
+        make_norm: Callable[[], nn.Module],
         norm_first: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.norm_first = norm_first
-        self.self_attention = MultiHeadAttention(hidden_size, num_heads, dropout=attention_dropout)
-        self.self_attention_norm = NORMS[norm_type](hidden_size)
-        self.feed_forward = FeedForward(hidden_size, intermediate_size, activation)
-        self.feed_forward_norm = NORMS[norm_type](hidden_size)
+        self.self_attention = self_attention
+        self.self_attention_norm = make_norm()
+        self.feed_forward = feed_forward
+        self.feed_forward_norm = make_norm()
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -137,39 +152,32 @@ class DecoderLayer(GradientCheckpointingLayer):
     """Masked self-attention, cross-attention to the source, feed-forward, each with a residual and a norm.
 
     Args:
-        hidden_size: Width of the states, and of the source's states.
-        num_heads: Number of attention heads.
-        intermediate_size: Width inside the feed-forward network.
-        dropout: Probability of dropping a coordinate of a sublayer's output.
-        attention_dropout: Probability of dropping an attention weight.
-        activation: Activation function of the feed-forward network.
-        norm_type: "layer" or "rms".
+        self_attention: Attends to the states.
+        cross_attention: Attends to the source's states; it has the layer_index of self_attention.
+        feed_forward: The network at every position.
+        make_norm: Makes the norm of one sublayer.
         norm_first: True for pre-norm, False for post-norm.
-        layer_index: Where this layer keeps its keys and values in a cache.
+        dropout: Probability of dropping a coordinate of a sublayer's output.
     """
 
     def __init__(
         self,
         *,
-        hidden_size: int,
-        num_heads: int,
-        intermediate_size: int,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        activation: str = "relu",
-        norm_type: str = "layer",
+        self_attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention,
+        feed_forward: nn.Module,
+        make_norm: Callable[[], nn.Module],
         norm_first: bool = False,
-        layer_index: int = 0,
+        dropout: float = 0.0,
     ):
         super().__init__()
         self.norm_first = norm_first
-        attention = {"dropout": attention_dropout, "layer_index": layer_index}
-        self.self_attention = MultiHeadAttention(hidden_size, num_heads, **attention)
-        self.self_attention_norm = NORMS[norm_type](hidden_size)
-        self.cross_attention = MultiHeadAttention(hidden_size, num_heads, **attention)
-        self.cross_attention_norm = NORMS[norm_type](hidden_size)
-        self.feed_forward = FeedForward(hidden_size, intermediate_size, activation)
-        self.feed_forward_norm = NORMS[norm_type](hidden_size)
+        self.self_attention = self_attention
+        self.self_attention_norm = make_norm()
+        self.cross_attention = cross_attention
+        self.cross_attention_norm = make_norm()
+        self.feed_forward = feed_forward
+        self.feed_forward_norm = make_norm()
         self.dropout = nn.Dropout(dropout)
 
     def forward(

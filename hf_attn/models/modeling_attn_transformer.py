@@ -9,19 +9,22 @@
     output    logits = states E^T
 
 Paper: Vaswani 2017 (arXiv 1706.03762). Published alternatives are options of the configuration: pre-norm, RMS norm,
-learned, rotary, ALiBi and relative positions. Where it differs from the paper: dropout is on attention weights only if
-`attention_dropout` is set; the initial weights are normal, by default with Glorot's variance for a
-square matrix.
+learned, rotary, ALiBi and relative positions, and those that make it BART (Lewis 2020, 1910.13461), mBART (Liu 2020,
+2001.08210), Marian (Junczys-Dowmunt 2018, 1804.00344) or T5 (Raffel 2020, 1910.10683). Where it differs from the paper:
+dropout is on attention weights only if `attention_dropout` is set; the initial weights are normal, by default with
+Glorot's variance for a square matrix. Where it differs from T5: nothing is dropped after the last norm of a stack.
 
 Axis names: batch, heads, source_len, target_len, key_len, hidden_size, embedding_size, vocab_size.
 Read before: multihead.py (attention), layers.py (one layer). Here: from ids to logits.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import nn
 from transformers import GenerationMixin
+from transformers import initialization as init
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import (
     BaseModelOutput,
@@ -35,8 +38,9 @@ from transformers.utils.generic import can_return_tuple
 from .base import AttnPreTrainedModel
 from .configuration_attn_transformer import AttnTransformerConfig
 from .inputs import check_cache_rows, check_input, check_mask, check_source
-from .layers import NORMS, DecoderLayer, EncoderLayer
+from .layers import NORMS, DecoderLayer, EncoderLayer, FeedForward
 from .masks import AttentionMask, padding_mask
+from .multihead import MultiHeadAttention
 from .positions import AlibiBias, LearnedPositions, RelativeBias, rotary_angles, sinusoidal
 from .seq2seq import Seq2SeqMixin, name_encoder_outputs
 
@@ -68,9 +72,55 @@ class AttnTransformerPreTrainedModel(AttnPreTrainedModel):
     _can_compile_fullgraph = True
     _skip_keys_device_placement = ["cache"]
 
+    def _init_weights(self, module: nn.Module):
+        """Fill the parameters of one module, unless they were loaded: by what scores are not divided the matrix of the
+        queries is, as in Mesh TensorFlow (T5)."""
+        super()._init_weights(module)
+        if isinstance(module, MultiHeadAttention) and not self.config.scale_attention:
+            std = self.config.initializer_range * module.head_dim**-0.5
+            init.normal_(module.query_projection.weight, std=std)
+
+
+def make_norm(config: AttnTransformerConfig) -> nn.Module:
+    """Make a norm of the states."""
+    eps = {} if config.layer_norm_eps is None else {"eps": config.layer_norm_eps}
+    return NORMS[config.norm_type](config.hidden_size, **eps)
+
+
+def make_attention(config: AttnTransformerConfig, num_heads: int, layer_index: int = 0) -> MultiHeadAttention:
+    """Make the attention of one layer, to its own states or to the source's."""
+    return MultiHeadAttention(
+        config.hidden_size,
+        num_heads,
+        head_dim=config.head_dim,
+        bias=config.use_bias,
+        scaled=config.scale_attention,
+        dropout=config.attention_dropout,
+        layer_index=layer_index,
+    )
+
+
+def make_feed_forward(config: AttnTransformerConfig, intermediate_size: int) -> FeedForward:
+    """Make the feed-forward network of one layer."""
+    return FeedForward(
+        config.hidden_size,
+        intermediate_size,
+        config.activation_function,
+        bias=config.use_bias,
+        gated=config.gated_feed_forward,
+        dropout=config.activation_dropout,
+    )
+
+
+def make_embedding(config: AttnTransformerConfig, vocab_size: int) -> nn.Embedding:
+    """Make a table of embeddings. That of padding is 0 and stays it, unless every target begins with it (T5)."""
+    starts = config.decoder_start_token_id == config.pad_token_id
+    return nn.Embedding(vocab_size, config.embedding_width, padding_idx=None if starts else config.pad_token_id)
+
 
 class PositionedEmbedding(nn.Module):
-    """states = sqrt(hidden_size) * embedding + position, then dropout; the position only for the types that are added.
+    """states = sqrt(hidden_size) * embedding + position, then a norm (BART), then dropout; the position only for the
+    types that are added.
 
     Args:
         config: The model's configuration.
@@ -78,15 +128,15 @@ class PositionedEmbedding(nn.Module):
 
     def __init__(self, config: AttnTransformerConfig):
         super().__init__()
-        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
         self.scale = config.hidden_size**0.5 if config.scale_embedding else 1.0
         self.projection = None
-        if embedding_size != config.hidden_size:
-            self.projection = nn.Linear(embedding_size, config.hidden_size, bias=False)
-        self.sinusoidal = config.position_type == "sinusoidal"
+        if config.embedding_width != config.hidden_size:
+            self.projection = nn.Linear(config.embedding_width, config.hidden_size, bias=False)
+        self.sinusoidal_order = config.sinusoidal_order if config.position_type == "sinusoidal" else None
         self.learned = None
         if config.position_type == "learned":
             self.learned = LearnedPositions(config.max_position_embeddings, config.hidden_size)
+        self.norm = make_norm(config) if config.normalize_embedding else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, embeds: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
@@ -94,11 +144,11 @@ class PositionedEmbedding(nn.Module):
         hidden_size)."""
         states = embeds if self.projection is None else self.projection(embeds)
         states = states * self.scale
-        if self.sinusoidal:
-            states = states + sinusoidal(positions, states.shape[-1]).to(states.dtype)
+        if self.sinusoidal_order is not None:
+            states = states + sinusoidal(positions, states.shape[-1], order=self.sinusoidal_order).to(states.dtype)
         if self.learned is not None:
             states = states + self.learned(positions)
-        return self.dropout(states)
+        return self.dropout(self.norm(states))
 
 
 def make_bias(config: AttnTransformerConfig, num_heads: int, bidirectional: bool) -> nn.Module | None:
@@ -107,7 +157,9 @@ def make_bias(config: AttnTransformerConfig, num_heads: int, bidirectional: bool
     if config.position_type == "alibi":
         return AlibiBias(num_heads)
     if config.position_type == "relative":
-        return RelativeBias(num_heads, bidirectional)
+        return RelativeBias(
+            num_heads, bidirectional, config.relative_attention_num_buckets, config.relative_attention_max_distance
+        )
     return None
 
 
@@ -138,24 +190,20 @@ class AttnTransformerEncoder(AttnTransformerPreTrainedModel):
 
     def __init__(self, config: AttnTransformerConfig):
         super().__init__(config)
-        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
-        self.embed_tokens = nn.Embedding(config.vocab_size, embedding_size, padding_idx=config.pad_token_id)
+        self.embed_tokens = make_embedding(config, config.vocab_size)
         self.embedding = PositionedEmbedding(config)
         self.position_bias = make_bias(config, config.encoder_attention_heads, bidirectional=True)
         self.layers = nn.ModuleList(
             EncoderLayer(
-                hidden_size=config.hidden_size,
-                num_heads=config.encoder_attention_heads,
-                intermediate_size=config.encoder_intermediate_size,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                activation=config.activation_function,
-                norm_type=config.norm_type,
+                self_attention=make_attention(config, config.encoder_attention_heads),
+                feed_forward=make_feed_forward(config, config.encoder_intermediate_size),
+                make_norm=partial(make_norm, config),
                 norm_first=config.norm_first,
+                dropout=config.dropout,
             )
             for _ in range(config.encoder_layers)
         )
-        self.final_norm = NORMS[config.norm_type](config.hidden_size) if config.norm_first else nn.Identity()
+        self.final_norm = make_norm(config) if config.norm_first else nn.Identity()
         self.gradient_checkpointing = False
         self.post_init()
 
@@ -238,26 +286,21 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
 
     def __init__(self, config: AttnTransformerConfig):
         super().__init__(config)
-        embedding_size = config.hidden_size if config.embedding_size is None else config.embedding_size
-        vocab_size = config.vocab_size if config.decoder_vocab_size is None else config.decoder_vocab_size
-        self.embed_tokens = nn.Embedding(vocab_size, embedding_size, padding_idx=config.pad_token_id)
+        self.embed_tokens = make_embedding(config, config.target_vocab_size)
         self.embedding = PositionedEmbedding(config)
         self.position_bias = make_bias(config, config.decoder_attention_heads, bidirectional=False)
         self.layers = nn.ModuleList(
             DecoderLayer(
-                hidden_size=config.hidden_size,
-                num_heads=config.decoder_attention_heads,
-                intermediate_size=config.decoder_intermediate_size,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                activation=config.activation_function,
-                norm_type=config.norm_type,
+                self_attention=make_attention(config, config.decoder_attention_heads, layer_index),
+                cross_attention=make_attention(config, config.decoder_attention_heads, layer_index),
+                feed_forward=make_feed_forward(config, config.decoder_intermediate_size),
+                make_norm=partial(make_norm, config),
                 norm_first=config.norm_first,
-                layer_index=layer_index,
+                dropout=config.dropout,
             )
             for layer_index in range(config.decoder_layers)
         )
-        self.final_norm = NORMS[config.norm_type](config.hidden_size) if config.norm_first else nn.Identity()
+        self.final_norm = make_norm(config) if config.norm_first else nn.Identity()
         self.gradient_checkpointing = False
         self.post_init()
 
@@ -498,7 +541,8 @@ class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTr
         self.output_projection = None
         if embeddings.embedding_dim != config.hidden_size:
             self.output_projection = nn.Linear(config.hidden_size, embeddings.embedding_dim, bias=False)
-        self.lm_head = nn.Linear(embeddings.embedding_dim, embeddings.num_embeddings, bias=False)
+        self.lm_head = nn.Linear(embeddings.embedding_dim, embeddings.num_embeddings, bias=config.output_bias)
+        self.output_scale = config.hidden_size**-0.5 if config.scale_output else 1.0
         self.post_init()
 
     def _get_stopping_criteria(self, generation_config, stopping_criteria, **kwargs):
@@ -567,7 +611,7 @@ class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTr
             output_hidden_states=output_hidden_states,
             return_dict=True,
         )
-        states = outputs.last_hidden_state
+        states = outputs.last_hidden_state * self.output_scale
         logits = self.lm_head(states if self.output_projection is None else self.output_projection(states))
         loss = None if labels is None else self.label_loss(logits, labels, kwargs.get("num_items_in_batch"))
         return Seq2SeqLMOutput(

@@ -5,7 +5,8 @@
     output = [head_1; ...; head_h] W^O
 
 With data = states this is self-attention; with other data it is cross-attention, and the two may differ in width and
-length: Vaswani 2017 (arXiv 1706.03762) section 3.2.2.
+length: Vaswani 2017 (arXiv 1706.03762) section 3.2.2. Without biases and with the plain dot product as score it is the
+attention of T5: Raffel 2020 (1910.10683) section 2.1.
 
 Axis names: batch, heads, query_len, key_len, head_dim, hidden_size, data_size.
 Read next: layers.py.
@@ -17,7 +18,7 @@ from torch import nn
 from .attention import run_attention
 from .masks import AttentionMask
 from .positions import rotate
-from .scores import ScaledDot
+from .scores import Dot, ScaledDot
 
 
 class MultiHeadAttention(nn.Module):
@@ -29,6 +30,7 @@ class MultiHeadAttention(nn.Module):
         data_size: Width of what is attended to; hidden_size by default.
         head_dim: Width of a head; hidden_size / num_heads by default.
         bias: Whether the four projections have biases.
+        scaled: Whether the dot products are divided by sqrt(head_dim).
         dropout: Probability of dropping a weight in training.
         layer_index: Where this layer keeps its keys and values in a cache.
 
@@ -44,6 +46,7 @@ class MultiHeadAttention(nn.Module):
         data_size: int | None = None,
         head_dim: int | None = None,
         bias: bool = True,
+        scaled: bool = True,
         dropout: float = 0.0,
         layer_index: int = 0,
     ):
@@ -60,7 +63,7 @@ class MultiHeadAttention(nn.Module):
         self.key_projection = nn.Linear(data_size, inner_size, bias=bias)
         self.value_projection = nn.Linear(data_size, inner_size, bias=bias)
         self.output_projection = nn.Linear(inner_size, hidden_size, bias=bias)
-        self.score = ScaledDot(self.head_dim, self.head_dim)
+        self.score = (ScaledDot if scaled else Dot)(self.head_dim, self.head_dim)
 
     def split_heads(self, states: torch.Tensor) -> torch.Tensor:
         """(batch, length, heads * head_dim) -> (batch, heads, length, head_dim)"""

@@ -36,7 +36,7 @@ def inverse_frequencies(dim: int, base: float, device: torch.device) -> torch.Te
     return torch.exp(exponents * -math.log(base))
 
 
-def sinusoidal(positions: torch.Tensor, dim: int, base: float = 10000.0) -> torch.Tensor:
+def sinusoidal(positions: torch.Tensor, dim: int, base: float = 10000.0, order: str = "interleaved") -> torch.Tensor:
     """Compute Vaswani's position vectors.
 
     vector[2i] = sin(position / base ** (2i / dim));  vector[2i + 1] = cos of the same angle
@@ -45,11 +45,21 @@ def sinusoidal(positions: torch.Tensor, dim: int, base: float = 10000.0) -> torc
         positions: (batch, length) or (length,)
         dim: Width of a vector.
         base: As in `inverse_frequencies`.
+        order: "interleaved", as above, or "concatenated": all sines, then all cosines, the order of tensor2tensor
+            (Vaswani 2018, 1803.07416), the code of the paper's authors, and of Marian (Junczys-Dowmunt 2018,
+            1804.00344).
 
     Returns:
         (batch, length, dim) or (length, dim), float32.
+
+    Raises:
+        ValueError: If the order is unknown.
     """
+    if order not in ("interleaved", "concatenated"):
+        raise ValueError(f"sinusoidal_order={order!r} is unknown; choose 'interleaved' or 'concatenated'")
     angles = positions[..., None].float() * inverse_frequencies(dim, base, positions.device)  # (..., length, pairs)
+    if order == "concatenated":
+        return torch.cat([angles.sin(), angles.cos()], dim=-1)[..., :dim]
     pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (..., length, pairs, 2)
     return pairs.flatten(-2)[..., :dim]
 

@@ -13,6 +13,7 @@ from transformers.models.t5.modeling_t5 import T5LayerNorm
 
 from hf_attn.models.layers import NORMS, DecoderLayer, EncoderLayer, FeedForward
 from hf_attn.models.masks import AttentionMask
+from hf_attn.models.multihead import MultiHeadAttention
 
 BATCH, SOURCE_LEN, TARGET_LEN, WIDTH, HEADS, INNER = 2, 4, 3, 6, 2, 5
 SOURCE_MASK = AttentionMask(torch.tensor([[True, True, True, True], [True, True, False, False]]))
@@ -20,10 +21,13 @@ CAUSAL = AttentionMask(causal=True)
 KINDS = list(itertools.product([False, True], ["layer", "rms"]))  # norm_first, norm_type
 
 
-def make(layer_class, **kwargs):
+def make(layer_class, *, activation="relu", norm_type="layer", attention_dropout=0.0, **kwargs):
     """A float64 layer with no parameter at a special value."""
-    layer = layer_class(hidden_size=WIDTH, num_heads=HEADS, intermediate_size=INNER, **kwargs).double()
-    for parameter in layer.parameters():
+    names = ("self_attention",) if layer_class is EncoderLayer else ("self_attention", "cross_attention")
+    attentions = {name: MultiHeadAttention(WIDTH, HEADS, dropout=attention_dropout) for name in names}
+    network = FeedForward(WIDTH, INNER, activation)
+    layer = layer_class(**attentions, feed_forward=network, make_norm=lambda: NORMS[norm_type](WIDTH), **kwargs)
+    for parameter in layer.double().parameters():
         nn.init.normal_(parameter, std=0.7)
     return layer
 
@@ -208,7 +212,7 @@ def test_what_is_padded_in_the_source_changes_no_target(norm_first):
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
 def test_decoding_step_by_step_is_decoding_all_at_once(norm_first, implementation):
-    layer, states, data = make(DecoderLayer, norm_first=norm_first, layer_index=0), source(TARGET_LEN), source()
+    layer, states, data = make(DecoderLayer, norm_first=norm_first), source(TARGET_LEN), source()
     together, _, _ = layer(states, data, mask=CAUSAL, source_mask=SOURCE_MASK)
     cache, steps = EncoderDecoderCache(DynamicCache(), DynamicCache()), []
     for i in range(TARGET_LEN):
