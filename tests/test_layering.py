@@ -23,7 +23,7 @@ MODEL_RANKS = {
     "layers": 5,
     **dict.fromkeys(["base", "seq2seq"], 6),
 }
-CONFIGURATION_RANK, MODELING_RANK = 7, 8
+CONFIGURATION_RANK, DECODERS_RANK, MODELING_RANK = 7, 8, 9
 FAMILIES = {"rnn", "transformer"}
 PURE_TORCH = {"inputs", "masks", "scores", "positions", "kernels", "attention"}
 HUB_PACKAGES = {"torch", "transformers", "huggingface_hub"}
@@ -49,6 +49,8 @@ def tree(file: Path) -> ast.Module:
 def model_rank(name: str) -> int:
     if name.startswith("configuration_attn_"):
         return CONFIGURATION_RANK
+    if name.startswith("decoders_attn_"):
+        return DECODERS_RANK
     return MODELING_RANK if name.startswith("modeling_attn_") else MODEL_RANKS[name]
 
 
@@ -118,10 +120,8 @@ def test_the_files_are_found():
 def test_a_model_file_imports_lower_ranks_only(file):
     for name in siblings(file):
         allowed = model_rank(name) < model_rank(file.stem)
-        if file.stem.startswith("modeling_"):
-            allowed = allowed and (
-                not name.startswith("configuration_") or name == file.stem.replace("modeling_", "configuration_")
-            )
+        if "_attn_" in file.stem and "_attn_" in name:  # files of a family never import another's
+            allowed = allowed and name.split("_attn_")[1] == file.stem.split("_attn_")[1]
         assert allowed, f"{file.name} imports {name}"
 
 

@@ -3,7 +3,7 @@
     query, keys, values; 1 scores; 2 softmax; 3 weighted sum; 4 concatenation; 5 output
 
 Bahdanau's network asks with the state before the step, and joins the context to the step's input; Luong's asks with the
-new state, and joins the context to it. Read `hf_attn/models/modeling_attn_rnn.py` beside this file.
+new state, and joins the context to it. Read `hf_attn/models/decoders_attn_rnn.py` beside this file.
 """
 
 from typing import TYPE_CHECKING, Any
