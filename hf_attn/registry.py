@@ -5,7 +5,7 @@ import importlib
 
 import transformers
 
-FAMILIES = ("rnn", "transformer")
+FAMILIES = ("rnn", "convs2s", "transformer")
 
 
 def family_module(family: str):

@@ -25,6 +25,8 @@ SMALL = {
     "num_hidden_layers": 2,
     "encoder_attention_heads": 2,
     "decoder_attention_heads": 4,
+    "encoder_kernel_size": 3,
+    "decoder_kernel_size": 3,
     "encoder_intermediate_size": 24,
     "decoder_intermediate_size": 20,
     "intermediate_size": 24,
@@ -40,6 +42,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "sutskever": {
             "attention_type": "none", "context_feeding": "initial", "bidirectional": False, "reverse_source": True,
         },
+    },
+    "convs2s": {
+        "gehring": {},
+        "tied": {
+            "embedding_size": 12, "encoder_kernel_size": 5, "decoder_kernel_size": 2, "share_embeddings": True,
+            "tie_word_embeddings": True,
+        },
+        "separate": {"decoder_vocab_size": 37, "decoder_kernel_size": 1},
     },
     "transformer": {
         "vaswani": {},
@@ -153,6 +163,8 @@ class Case:
         }
 
     def _ids(self, lengths, vocab_size: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.family == "convs2s":
+            return {"cross_attentions": [(batch, 1, target_len, source_len)] * config.decoder_layers}
         """Random ids above the special ones, each row ended by the end-of-sentence id, then padding; and their mask."""
         config = self.config()
         ids = torch.randint(3, vocab_size, (len(lengths), max(lengths)), generator=generator)

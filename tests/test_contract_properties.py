@@ -84,7 +84,8 @@ def test_states_are_attended_to_as_a_set(case, source_len, target_len, seed, ran
     order = random.sample(range(source_len), source_len)
     with torch.no_grad():
         encoded = model.get_encoder()(source)
-    moved = type(encoded)(**{**encoded, "last_hidden_state": encoded.last_hidden_state[:, order]})
+    states = {name: encoded[name][:, order] for name in ("last_hidden_state", "key") if encoded.get(name) is not None}
+    moved = type(encoded)(**encoded | states)
     first, second = (run(model, encoder_outputs=states, decoder_input_ids=target) for states in (encoded, moved))
     close(first.logits, second.logits)
     for before, after in zip(first.cross_attentions or (), second.cross_attentions or (), strict=True):
@@ -176,7 +177,7 @@ def test_padding_of_the_target_changes_nothing(case, source_len, target_len, cou
     longer = padded(target, where, count, model.config.pad_token_id)
     mask = padded(torch.ones_like(target), where, count, 0)
     arguments = {"input_ids": source, "decoder_input_ids": longer, "decoder_attention_mask": mask}
-    if where == "left" and not hasattr(model.config, "position_type"):
+    if where == "left" and not hasattr(model.config, "max_position_embeddings"):  # a recurrent decoder
         with pytest.raises(ValueError, match="decoder_attention_mask has padding before a real token"):
             run(model, **arguments)
         return

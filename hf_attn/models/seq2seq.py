@@ -46,7 +46,7 @@ def name_encoder_outputs(values: tuple | list, output_class: type) -> Any:
 
     Args:
         values: States (batch, source_len, width) first; where there are any, the mask (batch, source_len), tuples of
-            hidden states and of attention weights, and a recurrent encoder's last states.
+            hidden states and of attention weights, and a convolutional encoder's keys or a recurrent one's last states.
         output_class: What the encoder returns otherwise.
 
     Returns:
@@ -59,7 +59,8 @@ def name_encoder_outputs(values: tuple | list, output_class: type) -> Any:
         raise TypeError(
             f"encoder_outputs must be what the encoder returned, or a tuple of it, got {type(values).__name__}"
         )
-    states = iter(("last_hidden_state", "final_hidden", "final_cell"))
+    fields = output_class.__dataclass_fields__
+    states = (name for name in ("last_hidden_state", "key", "final_hidden", "final_cell") if name in fields)
     named = {}
     for value in values:
         if isinstance(value, torch.Tensor):

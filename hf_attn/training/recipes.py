@@ -18,7 +18,7 @@ from transformers import (
     Seq2SeqTrainingArguments,
 )
 
-OWN_MODEL_TYPES = ("attn-rnn", "attn-transformer")
+OWN_MODEL_TYPES = ("attn-rnn", "attn-convs2s", "attn-transformer")
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,18 @@ def _rnn(rnn_type: str, layers: int, width: int, embedding: int, **other: Any) -
         "hidden_size": width,
         "embedding_size": embedding,
         **other,
+    }
+
+
+def _convs2s(layers: int, width: int, dropout: float) -> dict[str, Any]:
+    """Write the fields of Gehring's models whose layers are all alike."""
+    return {
+        "encoder_layers": layers,
+        "decoder_layers": layers,
+        "hidden_size": width,
+        "encoder_kernel_size": 3,
+        "decoder_kernel_size": 3,
+        "dropout": dropout,
     }
 
 
@@ -201,6 +213,12 @@ RECIPES: dict[str, Recipe] = {
         | {"input_feeding": True, "dropout": 0.2},
         _SMALL,
         _SIBLING,
+    ),
+    "convs2s-small": Recipe(
+        "Gehring et al. 2017, made small",
+        "attn-convs2s",
+        _convs2s(5, 256, 0.1) | {"share_embeddings": True, "tie_word_embeddings": True},
+        _SMALL,
     ),
     "transformer-small": Recipe(
         "Vaswani et al. 2017, made small",

@@ -155,10 +155,11 @@ def check_answer(answer, model, case, auto_name):
 
 
 def test_the_families_are_the_expected_ones():
-    assert FAMILIES == ("rnn", "transformer")
+    assert FAMILIES == ("rnn", "convs2s", "transformer")
     names = {family: [cls.__name__ for cls in family_module(family).AUTO_CLASSES.values()] for family in FAMILIES}
     assert names == {
         "rnn": ["AttnRnnModel", "AttnRnnForConditionalGeneration"],
+        "convs2s": ["AttnConvS2SModel", "AttnConvS2SForConditionalGeneration"],
         "transformer": ["AttnTransformerModel", "AttnTransformerForConditionalGeneration"],
     }
 
