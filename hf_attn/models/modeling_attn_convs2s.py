@@ -85,7 +85,7 @@ class ConvolutionCache(RecurrentCache):
         return f"ConvolutionCache(layers={len(self)}, length={self.length})"
 
 
-class EncoderBlock(GradientCheckpointingLayer):
+class EncoderConvolutionLayer(GradientCheckpointingLayer):
     """states' = (states + gate(convolution(states))) * sqrt(0.5)
 
     Args:
@@ -113,7 +113,7 @@ class EncoderBlock(GradientCheckpointingLayer):
         return (states + self.convolution(inputs)) * SQRT_HALF
 
 
-class DecoderBlock(GradientCheckpointingLayer):
+class DecoderConvolutionLayer(GradientCheckpointingLayer):
     """A causal convolution, then attention to the source; both residual.
 
     Args:
@@ -205,7 +205,7 @@ class AttnConvS2SPreTrainedModel(AttnPreTrainedModel):
     config: AttnConvS2SConfig
     encoder_output_class = AttnConvS2SEncoderOutput
     supports_gradient_checkpointing = True
-    _no_split_modules = ["EncoderBlock", "DecoderBlock"]
+    _no_split_modules = ["EncoderConvolutionLayer", "DecoderConvolutionLayer"]
     _supports_sdpa = True
     _supports_attention_backend = True
     _skip_keys_device_placement = ["cache"]
@@ -234,7 +234,8 @@ class AttnConvS2SEncoder(AttnConvS2SPreTrainedModel):
         self.dropout = nn.Dropout(config.dropout)
         self.input_projection = Projection(width, hidden_size, gain=1 - config.dropout)
         self.layers = nn.ModuleList(
-            EncoderBlock(hidden_size, config.encoder_kernel_size, config.dropout) for _ in range(config.encoder_layers)
+            EncoderConvolutionLayer(hidden_size, config.encoder_kernel_size, config.dropout)
+            for _ in range(config.encoder_layers)
         )
         self.output_projection = Projection(hidden_size, width)
         self.gradient_checkpointing = False
@@ -333,7 +334,9 @@ class AttnConvS2SDecoder(AttnConvS2SPreTrainedModel):
         self.dropout = nn.Dropout(config.dropout)
         self.input_projection = Projection(width, hidden_size, gain=1 - config.dropout)
         self.layers = nn.ModuleList(
-            DecoderBlock(hidden_size, width, config.decoder_kernel_size, config.dropout, config.attention_dropout)
+            DecoderConvolutionLayer(
+                hidden_size, width, config.decoder_kernel_size, config.dropout, config.attention_dropout
+            )
             for _ in range(config.decoder_layers)
         )
         self.output_projection = Projection(hidden_size, width)
