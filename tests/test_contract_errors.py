@@ -103,7 +103,7 @@ PAIRS = {
     "an alignment of a head that is not there": ({"alignment_heads": [7]}, r"alignment_heads=\[7\] must be heads of 0"),
     "an alignment of a layer that is not there": ({"alignment_layer": 5}, "alignment_layer=5 .*less than"),
     "no encoder-decoder": ({"is_encoder_decoder": False}, "is_encoder_decoder=False is not allowed"),
-    "several heads of a recurrent network": ({"num_attention_heads": 2}, "num_attention_heads=2 .*choose one of 1"),
+    "several heads where there is one": ({"num_attention_heads": 2}, "num_attention_heads=2 .*choose one of 1"),
     "input feeding without Luong": ({"input_feeding": True}, "input_feeding=True needs attention_type='luong'"),
     "a fixed context beside attention": ({"context_feeding": "initial"}, "context_feeding='initial' .*'none'"),
     "a score without attention": ({"attention_type": "none", "score_function": "dot"}, "score_function='dot' needs"),
@@ -115,6 +115,7 @@ PAIRS = {
         {"attention_type": "luong", "score_function": "dot"},
         "score_function='dot' .*hidden_size=16 .*width 32",
     ),
+    "a window without a centre": ({"encoder_kernel_size": 4}, "encoder_kernel_size=4 must be odd"),
     "both directions backwards": ({"reverse_source": True}, "reverse_source=True needs bidirectional=False"),
     "an output of another width than its embedding": (
         {"attention_type": "luong", "tie_word_embeddings": True, "embedding_size": 9},
@@ -128,7 +129,8 @@ def families_of(options):
     found = []
     for family, config_class in CONFIGS.items():
         names = {field.name for field in fields(config_class)} | set(config_class.attribute_map)
-        if set(options) <= names and not (family != "rnn" and "num_attention_heads" in options):
+        renamed = "num_attention_heads" in config_class.attribute_map  # there may be several
+        if set(options) <= names and not (renamed and "num_attention_heads" in options):
             found.append(family)
     return found
 
@@ -432,7 +434,7 @@ def test_a_cache_that_is_empty_or_of_this_batch_is_taken(case):
     empty = model(**step, use_cache=True).cache
     empty.reset()
     caches = [empty]
-    if model.config.model_type != "attn-rnn":
+    if model._supports_default_dynamic_cache():
         layer, set_up = DynamicLayer(), DynamicCache()
         layer.lazy_initialization(torch.zeros(3, 4, 1, 4), torch.zeros(3, 4, 1, 4))  # takes the kind and no keys
         set_up.layers.append(layer)
