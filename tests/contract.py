@@ -107,14 +107,16 @@ class Case:
         Args:
             seed: of the weights.
             sharpness: Factor of all matrices. The logits of tiny new models are nearly constant; 4 makes the tokens
-                that they choose distinct.
+                that they choose distinct. Of convolutional models, in which nothing bounds what the layers multiply,
+                factor of the embeddings and the output matrix.
             options: of the configuration.
         """
         torch.manual_seed(seed)
         model = self.model_class(self.config(**options)).eval()
         with torch.no_grad():
-            for parameter in {id(p): p for p in model.parameters() if p.dim() > 1}.values():
-                parameter.mul_(sharpness)
+            for name, parameter in model.named_parameters():  # a tied matrix comes once
+                if parameter.dim() > 1 and (self.family != "convs2s" or "embed" in name or "lm_head" in name):
+                    parameter.mul_(sharpness)
         return model
 
     def batch(self, lengths=(7, 4, 1), targets=(5, 6, 2), seed: int = 0, labels: bool | None = None) -> dict:
