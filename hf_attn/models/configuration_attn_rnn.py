@@ -1,5 +1,6 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""Configure the recurrent encoder-decoder, without attention or with Bahdanau's or Luong's (modeling_attn_rnn.py)."""
+"""Configure the recurrent encoder-decoder, without attention or with Bahdanau's, Luong's or GNMT's
+(modeling_attn_rnn.py)."""
 
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
@@ -15,7 +16,7 @@ from .checks import (
 )
 
 RNN_TYPES = ("rnn", "gru", "lstm")
-ATTENTION_TYPES = ("none", "bahdanau", "luong")
+ATTENTION_TYPES = ("none", "bahdanau", "luong", "gnmt")
 SCORE_FUNCTIONS = ("additive", "dot", "general", "concat", "scaled_dot")
 CONTEXT_FEEDING = ("every_step", "initial")
 
@@ -33,12 +34,17 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         decoder_layers: Number of decoder layers.
         num_attention_heads: Always 1: recurrent attention has one query a step.
         rnn_type: "rnn" (tanh), "gru" or "lstm".
-        bidirectional: Whether the encoder reads the source in both directions; its states are then 2 * hidden_size
+        bidirectional: Whether the encoder reads the source in both directions; the states are then 2 * hidden_size
             wide.
+        bidirectional_layers: How many encoder layers do so, from the bottom; 1 in GNMT (Wu 2016, section 3.2). The
+            layers above read forward, and their states are hidden_size wide. None for all.
+        residual: Whether a layer's input is added to its output, in encoder and decoder, from the third layer from the
+            bottom on (Wu 2016, section 3.1). An encoder layer that narrows two directions to one has no such sum.
         reverse_source: Whether a one-directional encoder reads the source from its end (Sutskever 2014, section 3.3).
-        attention_type: "none", "bahdanau" (before the RNN step) or "luong" (after it).
-        score_function: "additive", "dot", "general", "concat" or "scaled_dot"; None for additive with Bahdanau, general
-            with Luong.
+        attention_type: "none", "bahdanau" (before the RNN step), "luong" (after it) or "gnmt" (before the step of the
+            bottom layer; every layer reads the context).
+        score_function: "additive", "dot", "general", "concat" or "scaled_dot"; None for additive with Bahdanau and
+            GNMT, general with Luong.
         attention_size: Width inside the additive and concat scores; None for hidden_size.
         input_feeding: With Luong, whether each step also reads the attentional vector of the step before (section 3.3).
         context_feeding: Without attention, where the source goes: "every_step" (Cho 2014) or "initial", the first state
@@ -78,6 +84,8 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
     num_attention_heads: int = 1
     rnn_type: str = "lstm"
     bidirectional: bool = True
+    bidirectional_layers: int | None = None
+    residual: bool = False
     reverse_source: bool = False
     attention_type: str = "bahdanau"
     score_function: str | None = None
@@ -102,14 +110,22 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
     def __post_init__(self, **kwargs):
         check_extra(self, kwargs)
         self.validate_values()
+        self.validate_layers()
         self.validate_attention()
         self.validate_embeddings()
         super().__post_init__(**kwargs)
 
     @property
+    def encoder_widths(self) -> list[int]:
+        """Widths of the states of the encoder's layers, from the bottom."""
+        both = self.encoder_layers if self.bidirectional_layers is None else self.bidirectional_layers
+        both = both if self.bidirectional else 0
+        return [self.hidden_size * (2 if layer < both else 1) for layer in range(self.encoder_layers)]
+
+    @property
     def source_width(self) -> int:
-        """Width of the encoder's states."""
-        return self.hidden_size * (2 if self.bidirectional else 1)
+        """Width of the encoder's states: those of its top layer."""
+        return self.encoder_widths[-1]
 
     def validate_values(self):
         """Raise ValueError for a value out of its range; runs at construction and before saving."""
@@ -122,6 +138,7 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
             encoder_layers=self.encoder_layers,
             decoder_layers=self.decoder_layers,
             attention_size=self.attention_size,
+            bidirectional_layers=self.bidirectional_layers,
         )
         check_initializer_range(self.initializer_range)
         check_choice("is_encoder_decoder", self.is_encoder_decoder, (True,))
@@ -131,6 +148,27 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
         if self.reverse_source and self.bidirectional:
             raise ValueError(
                 "reverse_source=True needs bidirectional=False: a bidirectional encoder reads both ways already"
+            )
+
+    def validate_layers(self):
+        """Raise ValueError for directions and sums that the layers cannot have, or from which no decoder can start."""
+        directed = self.bidirectional_layers
+        if directed is not None and not (self.bidirectional and directed <= self.encoder_layers):
+            raise ValueError(
+                f"bidirectional_layers={directed} needs bidirectional=True and at least as many layers, got "
+                f"bidirectional={self.bidirectional} and encoder_layers={self.encoder_layers}"
+            )
+        bridged = self.attention_type == "luong" or self.context_feeding == "initial"
+        if bridged and len(set(self.encoder_widths)) > 1:
+            raise ValueError(
+                f"bidirectional_layers={directed} makes encoder layers of different widths, from whose last states "
+                f"the decoder of attention_type={self.attention_type!r}, context_feeding={self.context_feeding!r} "
+                "cannot start: it needs those of all layers, equally wide; set bidirectional_layers=None"
+            )
+        if self.residual and max(self.encoder_layers, self.decoder_layers) < 3:
+            raise ValueError(
+                "residual=True needs a third layer, where the sums begin, got "
+                f"encoder_layers={self.encoder_layers} and decoder_layers={self.decoder_layers}"
             )
 
     def validate_attention(self):
@@ -151,10 +189,10 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
             raise ValueError(
                 f"input_feeding=True needs attention_type='luong', got attention_type={self.attention_type!r}"
             )
-        if self.bidirectional and self.score_function in ("dot", "scaled_dot"):
+        if self.source_width != self.hidden_size and self.score_function in ("dot", "scaled_dot"):
             raise ValueError(
                 f"score_function={self.score_function!r} compares states of width hidden_size={self.hidden_size} "
-                f"with encoder states of width {2 * self.hidden_size}; set bidirectional=False or choose another score"
+                f"with encoder states of width {self.source_width}; set bidirectional=False or choose another score"
             )
         layers = 0 if self.attention_type == "none" else 1
         check_alignment(self.alignment_method, self.alignment_layer, self.alignment_heads, layers, num_heads=1)
@@ -162,7 +200,7 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
     def validate_embeddings(self):
         """Raise ValueError for token ids outside their vocabulary, and for embeddings that cannot be shared."""
         self.check_vocabularies()
-        direct_output = self.attention_type == "luong" or self.context_feeding == "initial"
+        direct_output = self.attention_type in ("luong", "gnmt") or self.context_feeding == "initial"
         if self.tie_word_embeddings and direct_output and self.embedding_size not in (None, self.hidden_size):
             raise ValueError(
                 f"tie_word_embeddings=True needs embedding_size == hidden_size here, got {self.embedding_size} and "

@@ -2,7 +2,7 @@
 # torch types every attribute of a module as Tensor | Module:
 # pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
 # pyright: reportOptionalSubscript=false, reportCallIssue=false, reportIndexIssue=false, reportGeneralTypeIssues=false
-"""Write the target with one of four recurrent decoders, side by side: what each knows of the source, and when it looks.
+"""Write the target with one of five recurrent decoders, side by side: what each knows of the source, and when it looks.
 
 modeling_attn_rnn.py has their equations, the papers and the axis names; where one differs from its paper is said below.
 Read before: attention.py (the equation), scores.py, recurrent.py (the cells). Read next: modeling_attn_rnn.py.
@@ -14,7 +14,17 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from .attention import attend
 from .configuration_attn_rnn import AttnRnnConfig
-from .recurrent import Bridge, DecoderMemory, DecoderRnn, MaxoutOutput, first_states, stack_steps
+from .recurrent import (
+    RNN_CLASSES,
+    Bridge,
+    DecoderMemory,
+    DecoderRnn,
+    MaxoutOutput,
+    add_residual,
+    first_states,
+    run_layer,
+    stack_steps,
+)
 from .scores import make_score
 
 # Each decoder has
@@ -24,7 +34,8 @@ from .scores import make_score
 #     encoder_states  (batch, source_len, source_width)
 #     allowed         (batch, 1, 1, source_len), True for real source tokens; or None
 #     outputs         (batch, target_len, output_size), what the last layer reads
-#     layer_states    the states of each layer, (batch, target_len, hidden_size)
+#     layer_states    the outputs of each layer, (batch, target_len, hidden_size): its states and, with residual
+#                     connections, what was added to them
 #     weights         attention weights, (batch, 1, target_len, source_len); or None
 #     memory          what it knows after the last token
 # and, with attention,
@@ -119,7 +130,7 @@ class BahdanauDecoder(nn.Module):
         step_gates, fed_weight = self.rnn.project(embeddings)
         states, steps, contexts, weights = memory.states, [], [], []
         for gates in step_gates:
-            query = states[-1][0][:, None, None]  # (batch, 1, 1, hidden_size)
+            query = self.rnn.top(states)[:, None, None]  # (batch, 1, 1, hidden_size)
             scores = self.score(query, memory.projected_key)  # (batch, 1, 1, source_len)
             context, step_weights = attend(scores, value, allowed, dropout)
             context = context[:, 0, 0]  # (batch, source_width)
@@ -127,7 +138,7 @@ class BahdanauDecoder(nn.Module):
             steps.append(states)
             contexts.append(context)
             weights.append(step_weights)
-        layer_states = stack_steps(steps)
+        layer_states = self.rnn.outputs(stack_steps(steps))
         # differs from the paper: the output reads the new state, as equation 4 has it, where A.2.2 reads the one before
         outputs = self.output(layer_states[-1], embeddings, torch.stack(contexts, dim=1))
         return outputs, layer_states, torch.cat(weights, dim=2), memory._replace(states=states)
@@ -188,13 +199,14 @@ class LuongDecoder(nn.Module):
         states, fed, steps, outputs, weights = memory.states, memory.fed, [], [], []
         for gates in step_gates:
             states = self.rnn.step(gates, fed_weight, fed, states)
-            output, step_weights = self.look(states[-1][0][:, None], memory.projected_key, value, allowed)
+            output, step_weights = self.look(self.rnn.top(states)[:, None], memory.projected_key, value, allowed)
             fed = output[:, 0]  # (batch, hidden_size)
             steps.append(states)
             outputs.append(output)
             weights.append(step_weights)
         memory = memory._replace(states=states, fed=fed)
-        return torch.cat(outputs, dim=1), stack_steps(steps), torch.cat(weights, dim=2), memory
+        layer_states = self.rnn.outputs(stack_steps(steps))
+        return torch.cat(outputs, dim=1), layer_states, torch.cat(weights, dim=2), memory
 
     def value_norms(self, encoder_states):
         """Measure each encoder state through the matrix W that reads the context."""
@@ -202,10 +214,75 @@ class LuongDecoder(nn.Module):
         return (encoder_states @ combine.T).norm(dim=-1)[:, None]  # (batch, 1, source_len)
 
 
+class GnmtDecoder(nn.Module):
+    """The bottom layer's state of the step before asks; the context enters every layer (Wu 2016, section 3).
+
+    Only the bottom layer waits for the context, so only it goes step by step; each layer above runs over all steps at
+    once (section 3.3 chose the bottom layer for the same reason: the layers above can work at the same time).
+
+    Args:
+        config: The model's configuration.
+    """
+
+    def __init__(self, config: AttnRnnConfig):
+        super().__init__()
+        hidden_size, width = config.hidden_size, config.source_width
+        self.layers, self.rnn_type, self.residual = config.decoder_layers, config.rnn_type, config.residual
+        self.attention_dropout = config.attention_dropout
+        self.initial = nn.Linear(width, config.decoder_layers * hidden_size)
+        score_function, attention_size = config.score_function or "additive", config.attention_size or hidden_size
+        self.score = make_score(score_function, hidden_size, width, attention_size)
+        self.bottom = DecoderRnn(config.rnn_type, config.embedding_width, width, hidden_size, 1, config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
+        self.above = nn.ModuleList(
+            RNN_CLASSES[config.rnn_type](hidden_size + width, hidden_size, batch_first=True)
+            for _ in range(config.decoder_layers - 1)
+        )
+        self.output_size = hidden_size
+
+    def begin(self, encoder_outputs: BaseModelOutput) -> DecoderMemory:
+        """Start with tanh(W h), h the last state of the encoder's top layer, and project the keys once."""
+        # differs from the paper: it does not say how the decoder starts; as Bahdanau's, layers and cells as for Cho
+        last = encoder_outputs.final_hidden[:, -1]  # (batch, source_width)
+        states = first_states(torch.tanh(self.initial(last)), self.layers, self.rnn_type)
+        return DecoderMemory(states, projected_key=self.score.project_keys(encoder_outputs.last_hidden_state[:, None]))
+
+    def forward(self, embeddings, memory, encoder_states, allowed):
+        """Loop over the steps with the bottom layer, then run the layers above, each over all steps at once."""
+        dropout = self.attention_dropout if self.training else 0.0
+        value = encoder_states[:, None]  # (batch, 1, source_len, source_width)
+        step_gates, fed_weight = self.bottom.project(embeddings)
+        states, steps, contexts, weights = memory.states[:1], [], [], []
+        for gates in step_gates:
+            query = self.bottom.top(states)[:, None, None]  # y_(i-1) of equation 4: (batch, 1, 1, hidden_size)
+            scores = self.score(query, memory.projected_key)  # equation 4, s: (batch, 1, 1, source_len)
+            context, step_weights = attend(scores, value, allowed, dropout)  # equation 4, a: (batch, 1, 1, width)
+            context = context[:, 0, 0]  # (batch, source_width)
+            states = self.bottom.step(gates, fed_weight, context, states)
+            steps.append(states)
+            contexts.append(context)
+            weights.append(step_weights)
+        outputs, contexts = stack_steps(steps), torch.stack(contexts, dim=1)  # (batch, target_len, width)
+        for layer, state in zip(self.above, memory.states[1:], strict=True):
+            inputs = self.dropout(
+                torch.cat([outputs[-1], contexts], dim=-1)
+            )  # figure 1: the context goes to all layers
+            hidden, after = run_layer(layer, inputs, state)
+            outputs.append(add_residual(hidden, outputs, self.residual))  # equation 6
+            states = [*states, after]
+        return outputs[-1], outputs, torch.cat(weights, dim=2), memory._replace(states=states)
+
+    def value_norms(self, encoder_states):
+        """Measure each encoder state through the matrices of all layers, which read the context, as one."""
+        bottom = self.bottom.layers[0].weight_ih_l0[:, self.bottom.embedding_size :]  # (gates, source_width)
+        above = [layer.weight_ih_l0[:, layer.hidden_size :] for layer in self.above]  # the same, of each layer
+        return (encoder_states @ torch.cat([bottom, *above]).T).norm(dim=-1)[:, None]  # (batch, 1, source_len)
+
+
 def make_rnn(config: AttnRnnConfig, fed_size: int) -> DecoderRnn:
     """Make the decoder's layers."""
     sizes = (config.embedding_width, fed_size, config.hidden_size)
-    return DecoderRnn(config.rnn_type, *sizes, config.decoder_layers, config.dropout)
+    return DecoderRnn(config.rnn_type, *sizes, config.decoder_layers, config.dropout, config.residual)
 
 
 def make_bridge(config: AttnRnnConfig) -> Bridge:
@@ -226,6 +303,8 @@ def make_decoder(config: AttnRnnConfig) -> nn.Module:
         return BahdanauDecoder(config)
     if config.attention_type == "luong":
         return LuongDecoder(config)
+    if config.attention_type == "gnmt":
+        return GnmtDecoder(config)
     if config.context_feeding == "initial":
         return SutskeverDecoder(config)
     return ChoDecoder(config)

@@ -12,18 +12,23 @@
                 output_i = maxout(state_i, embedding_i, context_i)
     Luong       state_i = rnn(state_(i-1), embedding_i);  context_i = attend(state_i to h);
                 output_i = tanh(W [context_i; state_i])
+    GNMT        context_i = attend(state^1_(i-1) to h);  state^1_i = rnn(state^1_(i-1), [embedding_i; context_i]);
+                state^l_i = rnn(state^l_(i-1), [output^(l-1)_i; context_i]);  output_i = output^top_i;
+                output^l_i = state^l_i, and + output^(l-1)_i from the third layer on (residual connections)
     logits      lm_head(output_i)
 
-Papers: Sutskever 2014 (arXiv 1409.3215), Cho 2014 (1406.1078), Bahdanau 2015 (1409.0473), Luong 2015 (1508.04025).
+Papers: Sutskever 2014 (arXiv 1409.3215), Cho 2014 (1406.1078), Bahdanau 2015 (1409.0473), Luong 2015 (1508.04025),
+GNMT: Wu 2016 (1609.08144).
 Where it differs from the papers is said line by line below; the cells are torch's (recurrent.py). The forget gate of an
 LSTM starts with bias 1 (Jozefowicz 2015), the recurrent matrices orthogonal (Bahdanau 2015, B.1).
 
 Axis names: batch, source_len, target_len, hidden_size, embedding_size, vocab_size; `source_width` is the width of the
-encoder's states, twice hidden_size if it is bidirectional. Attention has one head.
+encoder's states, twice hidden_size if its top layer is bidirectional. Attention has one head.
 Read before: attention.py (the equation), scores.py, recurrent.py (the cells), decoders_attn_rnn.py. Here: from ids to
 logits.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import torch
@@ -56,8 +61,9 @@ class AttnRnnEncoderOutput(BaseModelOutput):
         last_hidden_state: (batch, source_len, source_width), zero at padding.
         hidden_states: If asked for, the embeddings and the states of each layer, (batch, source_len, width).
         attentions: None: a recurrent encoder has none.
-        final_hidden: The last state of each layer, (batch, encoder_layers, source_width). In the reading direction; the
-            second half of a bidirectional encoder's is the backward state at the first token.
+        final_hidden: The last state of each layer, (batch, encoder_layers, source_width), without residual sums. In the
+            reading direction; the second half of a bidirectional layer's is the backward state at the first token.
+            Where the layers differ in width, only of those as wide as the top one.
         final_cell: The same for the cells of an LSTM.
         attention_mask: (batch, source_len), the mask that the encoder used: `generate()` does not tell the decoder
             about padding that was inferred from the ids. None if nothing is padded.
@@ -74,7 +80,7 @@ class AttnRnnPreTrainedModel(AttnPreTrainedModel):
     config: AttnRnnConfig
     encoder_output_class = AttnRnnEncoderOutput
     supports_gradient_checkpointing = True
-    _no_split_modules = ["EncoderRnnLayer", "DecoderRnn"]
+    _no_split_modules = ["EncoderRnnLayer", "DecoderRnn", "GnmtDecoder"]
     _skip_keys_device_placement = ["cache"]
     _is_stateful = True
 
@@ -99,7 +105,7 @@ class AttnRnnPreTrainedModel(AttnPreTrainedModel):
 
 
 class AttnRnnEncoder(AttnRnnPreTrainedModel):
-    """Read the source.
+    """Read the source, in both directions with every layer, some from the bottom (Wu 2016, section 3.2) or none.
 
     Args:
         config: The model's configuration.
@@ -107,11 +113,12 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
 
     def __init__(self, config: AttnRnnConfig):
         super().__init__(config)
-        widths = [config.embedding_width] + [config.source_width] * (config.encoder_layers - 1)
+        widths = [config.embedding_width, *config.encoder_widths]
         self.embed_tokens = nn.Embedding(config.vocab_size, config.embedding_width, padding_idx=config.pad_token_id)
         self.dropout = nn.Dropout(config.dropout)
         self.layers = nn.ModuleList(
-            EncoderRnnLayer(config.rnn_type, width, config.hidden_size, config.bidirectional) for width in widths
+            EncoderRnnLayer(config.rnn_type, width, config.hidden_size, bidirectional=above > config.hidden_size)
+            for width, above in itertools.pairwise(widths)
         )
         self.gradient_checkpointing = False
         self.post_init()
@@ -160,10 +167,14 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
             states, batch_sizes = packed.data, packed.batch_sizes
         all_states, all_last = (embeddings,), []
         for index, layer in enumerate(self.layers):
-            states, *last = layer(self.dropout(states) if index else states, batch_sizes)
+            below = states
+            states, *last = layer(self.dropout(below) if index else below, batch_sizes)
+            if self.config.residual and index >= 2 and states.shape == below.shape:  # Wu 2016, equation 6
+                states = states + below
             if packed is not None:
                 last = [part.index_select(0, packed.unsorted_indices) for part in last]
-            all_last.append(last)
+            if last[0].shape[-1] == self.config.source_width:
+                all_last.append(last)
             all_states += (states if packed is None else packing.unpack(packed._replace(data=states)),)
         final_hidden, *final_cell = (torch.stack(parts, dim=1) for parts in zip(*all_last, strict=True))
 
@@ -177,7 +188,7 @@ class AttnRnnEncoder(AttnRnnPreTrainedModel):
 
 
 class AttnRnnDecoder(AttnRnnPreTrainedModel):
-    """Write the target: embeddings, one of the four decoders, dropout; and its memory in a cache.
+    """Write the target: embeddings, one of the five decoders, dropout; and its memory in a cache.
 
     Args:
         config: The model's configuration.

@@ -12,14 +12,14 @@ The weights live in torch's own `nn.RNN`, `nn.GRU` and `nn.LSTM`. A whole sequen
 whose input depends on its last output takes the same weights step by step, by the three step functions below.
 
 Papers: GRU, Cho 2014 (arXiv 1406.1078) section 2.3; LSTM, Hochreiter & Schmidhuber 1997; dropout between layers only,
-Zaremba 2014 (1409.2329).
+Zaremba 2014 (1409.2329); residual connections, Wu 2016 (1609.08144) section 3.1.
 Where it differs from the paper: torch's GRU applies the reset gate after the matrix product, candidate = tanh(W x +
 reset * (U state)), and its update gate is the paper's z of 1406.1078 (z keeps the old state), which Bahdanau 2015
 writes the other way round. All gates have biases.
 
 Axis names: batch, source_len, steps, layers, directions, width.
 The state of one layer is a tuple: (hidden,), or (hidden, cell) for an LSTM, each (batch, hidden_size).
-Read next: modeling_attn_rnn.py.
+Read next: decoders_attn_rnn.py.
 """
 
 from collections.abc import Callable
@@ -117,6 +117,26 @@ def run_rnn(rnn: nn.RNNBase, inputs: torch.Tensor | PackedSequence, state: Layer
     return outputs, last if isinstance(last, tuple) else (last,)
 
 
+def run_layer(layer: nn.RNNBase, inputs: torch.Tensor, state: LayerState) -> tuple[torch.Tensor, LayerState]:
+    """Run one decoder layer over (batch, steps, input_size); return its hidden states, (batch, steps, hidden_size), and
+    the state after the last step."""
+    before = tuple(part[None].contiguous() for part in state)  # torch wants (1, batch, hidden_size)
+    hidden, after = run_rnn(layer, inputs, before)
+    return hidden, tuple(part[0] for part in after)
+
+
+def add_residual(hidden: torch.Tensor, below: list[torch.Tensor], residual: bool) -> torch.Tensor:
+    """Return the output of a layer: its hidden states and, with residual connections, from the third layer on, the
+    output of the layer below as well (Wu 2016, equation 6).
+
+    Args:
+        hidden: (batch, hidden_size), or (batch, steps, hidden_size)
+        below: The outputs of all layers below, of the same shape.
+        residual: Whether there are residual connections.
+    """
+    return hidden + below[-1] if residual and len(below) >= 2 else hidden
+
+
 class EncoderRnnLayer(GradientCheckpointingLayer):
     """One encoder layer, in one direction or both.
 
@@ -192,12 +212,21 @@ class DecoderRnn(nn.Module):
         hidden_size: Width of the states.
         num_layers: Number of layers.
         dropout: Dropout between layers.
+        residual: Whether a layer's input is added to its output, from the third layer on.
     """
 
     def __init__(
-        self, rnn_type: str, embedding_size: int, fed_size: int, hidden_size: int, num_layers: int, dropout: float
+        self,
+        rnn_type: str,
+        embedding_size: int,
+        fed_size: int,
+        hidden_size: int,
+        num_layers: int,
+        dropout: float,
+        residual: bool = False,
     ):
         super().__init__()
+        self.residual = residual
         self.embedding_size = embedding_size
         self.take_step = STEPS[rnn_type]
         self.dropout = nn.Dropout(dropout)
@@ -212,16 +241,26 @@ class DecoderRnn(nn.Module):
             states: The state of each layer before the first step.
 
         Returns:
-            For each layer its hidden states at all steps, (batch, steps, hidden_size); and the state of each layer
-            after the last.
+            For each layer its outputs at all steps, (batch, steps, hidden_size); and the state of each layer after the
+            last.
         """
         outputs, last = [], []
         for layer, state in zip(self.layers, states, strict=True):
-            before = tuple(part[None].contiguous() for part in state)  # torch wants (1, batch, hidden_size)
-            inputs, after = run_rnn(layer, self.dropout(outputs[-1]) if outputs else inputs, before)
-            outputs.append(inputs)
-            last.append(tuple(part[0] for part in after))
+            hidden, after = run_layer(layer, self.dropout(outputs[-1]) if outputs else inputs, state)
+            outputs.append(add_residual(hidden, outputs, self.residual))
+            last.append(after)
         return outputs, last
+
+    def outputs(self, hidden: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Return the output of each layer, given their hidden states."""
+        outputs: list[torch.Tensor] = []
+        for part in hidden:
+            outputs.append(add_residual(part, outputs, self.residual))
+        return outputs
+
+    def top(self, states: list[LayerState]) -> torch.Tensor:
+        """Return the output of the last layer, (batch, hidden_size), given the states of all."""
+        return self.outputs([state[0] for state in states])[-1]
 
     def project(self, embeddings: torch.Tensor) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
         """Do what a loop over steps can do for all steps beforehand: the embeddings' share of the first layer's gates.
@@ -252,10 +291,12 @@ class DecoderRnn(nn.Module):
         """
         gates = gates + F.linear(fed, fed_weight)
         new_states: list[LayerState] = []
+        outputs: list[torch.Tensor] = []
         for layer, state in zip(self.layers, states, strict=True):
-            if new_states:
-                gates = F.linear(self.dropout(new_states[-1][0]), layer.weight_ih_l0, layer.bias_ih_l0)
+            if outputs:
+                gates = F.linear(self.dropout(outputs[-1]), layer.weight_ih_l0, layer.bias_ih_l0)
             new_states.append(self.take_step(gates, state, layer.weight_hh_l0, layer.bias_hh_l0))
+            outputs.append(add_residual(new_states[-1][0], outputs, self.residual))
         return new_states
 
 

@@ -173,6 +173,19 @@ RECIPES: dict[str, Recipe] = {
         "the paper halves the learning rate every epoch after epoch 8 and draws weights uniformly from [-0.1, 0.1]; "
         + _SENTENCES.format(128),
     ),
+    "gnmt": Recipe(
+        "Wu et al. 2016 (GNMT), arXiv 1609.08144, sections 3 and 8",
+        "attn-rnn",
+        _rnn("lstm", 8, 1024, 1024, attention_type="gnmt", score_function="additive", bidirectional=True)
+        | {"bidirectional_layers": 1, "residual": True, "attention_size": 1024, "dropout": 0.2}
+        | {"initializer_range": 0.04},
+        {"learning_rate": 2e-4, "lr_scheduler_type": "constant", "max_grad_norm": 5.0, "max_steps": 60000}
+        | {"tokens_per_batch": 3840, "vocab_size": 32000},
+        "after 60,000 updates of Adam the paper goes on with SGD (learning rate 0.5, halved every 200,000 updates from "
+        "1.2 million on), then rewards its own translations (section 5), and clips states and logits for quantised "
+        "arithmetic (section 6); it draws weights uniformly from [-0.04, 0.04] and drops 0.3 for English-German; "
+        + _SENTENCES.format(128),
+    ),
     "transformer-base": Recipe(
         "Vaswani et al. 2017, arXiv 1706.03762, Table 3 (base) and section 5",
         "attn-transformer",
@@ -213,6 +226,15 @@ RECIPES: dict[str, Recipe] = {
         | {"input_feeding": True, "dropout": 0.2},
         _SMALL,
         _SIBLING,
+    ),
+    "gnmt-small": Recipe(
+        "Wu et al. 2016 (GNMT), made small",
+        "attn-rnn",
+        _rnn("gru", 4, 256, 256, attention_type="gnmt", score_function="additive", bidirectional=True)
+        | {"bidirectional_layers": 1, "residual": True, "attention_size": 256, "dropout": 0.2}
+        | {"tie_word_embeddings": True},
+        _SMALL,
+        "the paper has LSTMs, and 8 layers; here GRUs, as the siblings",
     ),
     "convs2s-small": Recipe(
         "Gehring et al. 2017, made small",

@@ -76,10 +76,10 @@ def recurrent_steps(
 
 
 def _bahdanau(network, encoder_outputs, memory, embedding, translation: "Translation"):
-    query = memory.states[-1][0]  # (1, hidden_size)
+    query = network.rnn.top(memory.states)  # (1, hidden_size)
     scores, context, weights = _look(network, query, memory, encoder_outputs)
     gates, fed_weight = network.rnn.project(embedding)
-    state = network.rnn.step(gates[0], fed_weight, context[:, 0, 0], memory.states)[-1][0]
+    state = network.rnn.top(network.rnn.step(gates[0], fed_weight, context[:, 0, 0], memory.states))
     output = network.output(state[:, None], embedding, context[:, 0])[0, 0]
     joined = torch.cat([embedding[0, 0], context[0, 0, 0]])
     forward = type(network).forward
@@ -90,7 +90,7 @@ def _bahdanau(network, encoder_outputs, memory, embedding, translation: "Transla
             "The decoder's state before this step asks. Every source piece answers with its encoder state, which is "
             "both what is compared (key) and what is averaged (value).",
             _query_and_keys(query, encoder_outputs, translation),
-            [line_of(forward, "query = states[-1][0]")],
+            [line_of(forward, "query = self.rnn.top(states)")],
         ),
         *_shared_steps(network, scores, context, weights, encoder_outputs, translation),
         Step(
@@ -122,7 +122,7 @@ def _bahdanau(network, encoder_outputs, memory, embedding, translation: "Transla
 def _luong(network, encoder_outputs, memory, embedding, translation: "Translation"):
     if network.input_feeding:
         gates, fed_weight = network.rnn.project(embedding)
-        state = network.rnn.step(gates[0], fed_weight, memory.fed, memory.states)[-1][0]  # (1, hidden_size)
+        state = network.rnn.top(network.rnn.step(gates[0], fed_weight, memory.fed, memory.states))  # (1, hidden_size)
     else:
         state = network.rnn(embedding, memory.states)[0][-1][:, 0]
     scores, context, weights = _look(network, state, memory, encoder_outputs)
