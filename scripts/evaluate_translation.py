@@ -1,4 +1,4 @@
-"""Measure a translation model: BLEU, chrF, perplexity, and how well its attention aligns words.
+"""Measure a translation model: BLEU, chrF, GLEU, perplexity, and how well its attention aligns words.
 
     python scripts/evaluate_translation.py --model_name_or_path out/ko --phrasebook en-ko --alignment \
         --output_dir out/ko/test
@@ -11,8 +11,9 @@
 
 writes ``evaluation.json`` and ``generated_predictions.txt`` into the output folder and prints the numbers, within a
 minute for a small model and 1,000 sentences on two cores; ``failures.html`` shows every translation with what looks
-wrong about it. Sentences that have several references count once in BLEU and chrF, with all of them; perplexity counts
-every reference, whatever the batches.
+wrong about it. Sentences that have several references count once in BLEU, chrF and GLEU, with all of them;
+perplexity counts every reference, whatever the batches. ``--baseline_predictions`` compares with another model's
+``generated_predictions.txt``: by how much BLEU and the mean GLEU of a sentence are above, with 95% intervals.
 
 ``--alignment`` needs the gold word links of the phrasebook, ``--anchors_file`` brings phrases that translate each other
 (and measures nothing else). The model reads the reference translations (forced decoding); each target word is linked to
@@ -40,12 +41,16 @@ from hf_attn.evaluation import (
     Failure,
     GoldPairs,
     anchor_tokens,
+    bleu_statistics,
     compare_aligners,
     corpus_perplexity,
     count_failures,
     evaluate_translations,
     format_table,
+    gleu_statistics,
     load_anchors,
+    paired_bootstrap,
+    sentence_gleu_from_statistics,
 )
 from hf_attn.inference import Translator
 from hf_attn.visualization import failure_sheet
@@ -72,6 +77,9 @@ class EvaluationArguments:
     num_beams: int = field(default=1, metadata={"help": "Width of the beam search; 1 is greedy search."})
     length_penalty: float = field(default=1.0, metadata={"help": "Exponent of the length in the score of a beam."})
     batch_size: int = field(default=64, metadata={"help": "Sentences that run together."})
+    baseline_predictions: str = field(
+        default="", metadata={"help": "Translations of the same sentences, one a line, to compare with."}
+    )
     alignment: bool = field(default=False, metadata={"help": "Also measure the alignment error rate."})
     anchors_file: str = field(
         default="", metadata={"help": "Measure the alignment of these anchored sentences (JSON lines) instead."}
@@ -99,6 +107,8 @@ class EvaluationArguments:
             raise ValueError("alignment needs gold word links, which the phrasebook alone has: give phrasebook")
         if bool(self.anchors_file) != bool(self.train_file):
             raise ValueError("anchors_file and train_file go together: IBM Model 1 learns from both")
+        if self.baseline_predictions and self.anchors_file:
+            raise ValueError("baseline_predictions compares translations, of which anchors_file makes none")
         if self.recommend and not (self.alignment or self.anchors_file):
             raise ValueError("recommend needs a measured alignment: give alignment or anchors_file")
         if self.recommend and not Path(self.model_name_or_path, "config.json").is_file():
@@ -192,9 +202,30 @@ def measure_translation(
     return results, texts, failures
 
 
+def load_baseline(path: str, sentences: int) -> list[str]:
+    """Load another model's translations of as many sentences."""
+    lines = Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    if len(lines) != sentences:
+        raise ValueError(f"baseline_predictions={path} has {len(lines)} lines for {sentences} sources")
+    return lines
+
+
+def compare_with_baseline(
+    texts: list[str], baseline: list[str], references: list[list[str]], lang: str
+) -> dict[str, dict[str, float]]:
+    """Compute by how much BLEU and the mean GLEU of a sentence are above another model's, with 95% intervals."""
+    bleu = [bleu_statistics(some, references, lang=lang) for some in (texts, baseline)]
+    gleu = [gleu_statistics(some, references, lang=lang) for some in (texts, baseline)]
+    return {
+        "bleu": paired_bootstrap(*bleu),
+        "sentence_gleu": paired_bootstrap(*gleu, score=sentence_gleu_from_statistics),
+    }
+
+
 def main(args: EvaluationArguments) -> dict[str, Any]:
     """Translate, measure, write and print; return the numbers."""
     sources, references, dataset = ([], [], None) if args.anchors_file else load_sentences(args)
+    baseline = load_baseline(args.baseline_predictions, len(sources)) if args.baseline_predictions else []
     translator = Translator(args.model_name_or_path, trust_remote_code=args.trust_remote_code)
     if args.recommend and not translator.model.config.model_type.startswith("attn-"):
         raise ValueError("recommend needs a model of this package: no other reads what is recommended")
@@ -209,6 +240,8 @@ def main(args: EvaluationArguments) -> dict[str, Any]:
     if not args.anchors_file:
         numbers, texts, failures = measure_translation(translator, args, sources, references)
         results |= numbers
+        if baseline:
+            results["above_baseline"] = compare_with_baseline(texts, baseline, references, args.target_lang)
         langs = {"source_lang": args.source_lang, "target_lang": args.target_lang}
         failure_sheet(sources, texts, failures, references, **langs).save(folder / "failures.html")
         lines = [re.sub(r"[\r\n]+", " ", text) + "\n" for text in texts]

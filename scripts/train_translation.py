@@ -6,8 +6,12 @@
         --train_file train.tsv --validation_file dev.tsv --test_file test.tsv \
         --max_minutes 25 --average_checkpoints 3 --output_dir out/fr
 
+    python scripts/train_translation.py --model_name_or_path out/fr --reinforcement gleu --learning_rate 2e-5 \
+        --lr_scheduler_type constant --label_smoothing_factor 0 --source_lang en --target_lang fr \
+        --train_file train.tsv --validation_file dev.tsv --max_steps 2000 --output_dir out/fr-gleu
+
 The output folder then holds the model and its tokenizer (open it with ``AutoModelForSeq2SeqLM`` and ``AutoTokenizer``),
-``all_results.json`` with BLEU and chrF, and ``generated_predictions.txt``, the translated test set. Run the same
+``all_results.json`` with BLEU, chrF and GLEU, and ``generated_predictions.txt``, the translated test set. Run the same
 command again to resume from the last checkpoint. ``--help`` lists all arguments; a YAML file may hold them too:
 ``python scripts/train_translation.py run.yaml --output_dir out/other``.
 """
@@ -37,13 +41,14 @@ from transformers import (
 
 import hf_attn  # noqa: F401  registers the package's models with the Auto classes
 from hf_attn.data import load_pairs, phrasebook, text_words, tokenize_pairs, train_tokenizer
-from hf_attn.evaluation import agreed_links, evaluate_translations, train_ibm_model_1
+from hf_attn.evaluation import agreed_links, evaluate_translations, sentence_gleu, train_ibm_model_1
 from hf_attn.training import (
     AlignmentTrainer,
     ClockCallback,
     DataTrainingArguments,
     ModelArguments,
     PatienceCallback,
+    ReinforcementTrainer,
     TimeLimitCallback,
     TokenBatchTrainer,
     add_links,
@@ -133,7 +138,7 @@ def align_words(data_args: DataTrainingArguments, pairs: Dataset) -> list[Any]:
 
 
 def metrics_function(tokenizer: PreTrainedTokenizerFast, pairs: Dataset, lang: str, signatures: bool) -> Callable:
-    """Make the function by which the Trainer turns generated ids into BLEU and chrF."""
+    """Make the function by which the Trainer turns generated ids into BLEU, chrF and GLEU."""
     references = pairs["references"] if "references" in pairs.column_names else [p[lang] for p in pairs["translation"]]
 
     def compute_metrics(prediction: EvalPrediction) -> dict[str, Any]:
@@ -200,13 +205,18 @@ def prepare(argv: list[str] | None = None) -> Run:
         )
         for split, dataset in pairs.items()
     }
-    trainer_class, objective = TokenBatchTrainer, {}
+    trainer_class: type[TokenBatchTrainer] = TokenBatchTrainer
+    objective: dict[str, Any] = {}
     if data_args.alignment_supervision and training_args.do_train:
         trainer_class = AlignmentTrainer
         objective["supervision"] = supervise_alignment(model.config, data_args.alignment_weight)
         texts = [(pair[source_lang], pair[target_lang]) for pair in pairs["train"]["translation"]]
         links = align_words(data_args, pairs["train"])
         tokenized["train"] = add_links(tokenized["train"], texts, links, tokenizer, target_tokenizer)
+    elif data_args.reinforcement and training_args.do_train:
+        trainer_class, objective = ReinforcementTrainer, {"reward": sentence_gleu}
+        objective["samples"] = data_args.reinforcement_samples
+        objective["likelihood_weight"] = data_args.likelihood_weight
     order = {}
     for split in set(pairs) - {"train"}:  # measured in the order of length: generation waits for the longest of a batch
         order[split] = np.argsort(-pair_lengths(tokenized[split])[0], kind="stable")

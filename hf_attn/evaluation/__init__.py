@@ -1,7 +1,8 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """Measure translations, language models and alignments, with no network.
 
-Papers: BLEU, Papineni et al. 2002; chrF, Popović 2015; comparable BLEU, Post 2018 (arXiv 1804.08771);
+Papers: BLEU, Papineni et al. 2002; chrF, Popović 2015; GLEU, Wu et al. 2016 (arXiv
+1609.08144); comparable BLEU, Post 2018 (arXiv 1804.08771);
 alignment error rate, Och and Ney 2003, section 6.
 Read next: `from_scratch.py` for the formulas, `translation.py` for the scores that can be published.
 """
@@ -12,10 +13,18 @@ from .anchors import anchor_accuracy, anchor_tokens, load_anchors
 from .bootstrap import bleu_statistics, bootstrap_bleu, paired_bootstrap
 from .comparison import bleu_by_length, learning_curve
 from .failures import Failure, count_failures, find_failures
+from .gleu import sentence_gleu
 from .ibm_model_1 import agreed_links, train_ibm_model_1
 from .likelihood import corpus_perplexity, sequence_log_probs
 from .loading import METRICS, load_metric, metric_path
-from .translation import bleu_scores, chrf_scores, evaluate_translations
+from .translation import (
+    bleu_scores,
+    chrf_scores,
+    evaluate_translations,
+    gleu_scores,
+    gleu_statistics,
+    sentence_gleu_from_statistics,
+)
 
 __all__ = [
     "METRICS",
@@ -39,12 +48,16 @@ __all__ = [
     "evaluate_translations",
     "find_failures",
     "format_table",
+    "gleu_scores",
+    "gleu_statistics",
     "learning_curve",
     "links_from_weights",
     "load_anchors",
     "load_metric",
     "metric_path",
     "paired_bootstrap",
+    "sentence_gleu",
+    "sentence_gleu_from_statistics",
     "sequence_log_probs",
     "train_ibm_model_1",
 ]

@@ -1,12 +1,13 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""Say how far a BLEU score, or the difference of two, could be chance: bootstrap resampling of the test sentences.
+"""Say how far a BLEU score, or the difference of two scores, could be chance: bootstrap resampling of the test set.
 
     draw as many sentences as the test set has, with replacement; score them; repeat
     interval = what remains of the sorted scores when 2.5% are cut off at either end
 
 BLEU of a corpus is a function of ten sums over its sentences: lengths of translation and reference, and for n-grams of
 one to four words how many match and how many there are. They are counted once by sacrebleu; a resample only adds them
-up again. Two systems are compared on the same resamples, since a sentence that is hard for one is hard for the other.
+up again. Two systems are compared on the same resamples, since a sentence that is hard for one is hard for the other;
+by BLEU, or by any score of such statistics, as the mean GLEU of a sentence.
 Papers: Koehn 2004 (Statistical Significance Tests for Machine Translation Evaluation); sacrebleu draws the same
 resamples by default, so its intervals are these. Read next: `comparison.py`.
 """
@@ -14,7 +15,7 @@ resamples by default, so its intervals are these. Read next: `comparison.py`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -54,9 +55,17 @@ def bleu_statistics(
 
 
 def bleu_from_statistics(statistics: np.ndarray) -> float:
-    """Compute the BLEU of the sentences counted by `bleu_statistics`: (sentences, 10), at least one."""
+    """Compute the BLEU of the sentences counted by `bleu_statistics`: (sentences, 10), at least one.
+
+    Raises:
+        ValueError: they are of another kind.
+    """
     from sacrebleu.metrics.bleu import BLEU
 
+    if np.shape(statistics)[1:] != (10,):
+        raise ValueError(
+            f"statistics has shape {np.shape(statistics)}; allowed is (sentences, 10), see bleu_statistics"
+        )
     sys_len, ref_len, *counts = statistics.sum(axis=0).tolist()
     return BLEU.compute_bleu(counts[:4], counts[4:], sys_len, ref_len, smooth_method="exp").score
 
@@ -75,18 +84,24 @@ def bootstrap_bleu(statistics: np.ndarray, *, samples: int = SAMPLES, seed: int 
     Raises:
         ValueError: there is no sentence or no resample, or the statistics are of another kind.
     """
-    low, high = _interval(_resampled_bleu(statistics, samples, seed))
+    low, high = _interval(_resampled(statistics, bleu_from_statistics, samples, seed))
     return {"bleu": bleu_from_statistics(statistics), "low": low, "high": high}
 
 
 def paired_bootstrap(
-    system: np.ndarray, baseline: np.ndarray, *, samples: int = SAMPLES, seed: int = SEED
+    system: np.ndarray,
+    baseline: np.ndarray,
+    *,
+    score: Callable[[np.ndarray], float] = bleu_from_statistics,
+    samples: int = SAMPLES,
+    seed: int = SEED,
 ) -> dict[str, float]:
     """Compute by how much the BLEU of a system is above a baseline's, with the 95% interval of the difference.
 
     Args:
-        system: (sentences, 10), from `bleu_statistics`.
+        system: (sentences, numbers), from `bleu_statistics`.
         baseline: the same for the other system's translations of the same sources.
+        score: makes a score of such statistics; for GLEU, with `gleu_statistics`, `sentence_gleu_from_statistics`.
         samples: how many resamples.
         seed: makes them repeatable.
 
@@ -99,26 +114,22 @@ def paired_bootstrap(
     """
     if system.shape != baseline.shape:
         raise ValueError(f"system has shape {system.shape} and baseline {baseline.shape}; give the same sentences")
-    difference = bleu_from_statistics(system) - bleu_from_statistics(baseline)
-    differences = _resampled_bleu(system, samples, seed) - _resampled_bleu(baseline, samples, seed)
+    differences = _resampled(system, score, samples, seed) - _resampled(baseline, score, samples, seed)
+    difference = score(system) - score(baseline)
     low, high = _interval(differences)
     sizes = np.abs(differences)
     further = int((sizes - sizes.mean() > abs(difference)).sum())
     return {"difference": difference, "low": low, "high": high, "p_value": (further + 1) / (samples + 1)}
 
 
-def _resampled_bleu(statistics: np.ndarray, samples: int, seed: int) -> np.ndarray:
+def _resampled(statistics: np.ndarray, score: Callable[[np.ndarray], float], samples: int, seed: int) -> np.ndarray:
     """Score the resamples that this seed draws: the same for every system with as many sentences."""
-    if np.ndim(statistics) != 2 or np.shape(statistics)[1] != 10:
-        raise ValueError(
-            f"statistics has shape {np.shape(statistics)}; allowed is (sentences, 10), see bleu_statistics"
-        )
     if len(statistics) == 0 or not is_whole(samples, 1):
         raise ValueError(f"there are {len(statistics)} sentences and samples is {samples!r}; both must be 1 or more")
     if not is_whole(seed):
         raise ValueError(f"seed is {seed!r}; allowed are whole numbers, 0 and more")
     drawn = np.random.default_rng(seed).choice(len(statistics), size=(samples, len(statistics)), replace=True)
-    return np.array([bleu_from_statistics(statistics[rows]) for rows in drawn])
+    return np.array([score(statistics[rows]) for rows in drawn])
 
 
 def _interval(scores: np.ndarray) -> tuple[float, float]:

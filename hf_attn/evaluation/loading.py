@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 METRICS = {
     "bleu": "HfAttnBleu",
     "chrf": "HfAttnChrf",
+    "gleu": "HfAttnGleu",
     "perplexity": "HfAttnPerplexity",
     "alignment_error_rate": "HfAttnAlignmentErrorRate",
 }

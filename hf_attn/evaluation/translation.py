@@ -1,9 +1,10 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""BLEU and chrF of translations, computed by sacrebleu, with its signature.
+"""BLEU and chrF of translations, computed by sacrebleu, with its signature; and GLEU.
 
 Two scores compare only if their signatures agree: tokenizer, smoothing, case, number of references. Papers: BLEU,
-Papineni et al. 2002; chrF, Popović 2015; signatures, Post 2018 (arXiv 1804.08771).
-Read next: `from_scratch.py`, where BLEU is spelled out.
+Papineni et al. 2002; chrF, Popović 2015; GLEU, Wu et al. 2016 (arXiv 1609.08144);
+signatures, Post 2018 (arXiv 1804.08771).
+Read next: `from_scratch.py`, where BLEU is spelled out, and `gleu.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..models.checks import is_whole
+from .gleu import best_counts
 
 CHARACTER_LANGUAGES = ("ja", "ko", "zh")  # words are not, or not only, what blanks separate
 
@@ -225,6 +229,78 @@ def chrf_scores(
     return scores
 
 
+def gleu_statistics(
+    hypotheses: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    lang: str | None = None,
+    tokenize: str | None = None,
+) -> np.ndarray:
+    """Count what GLEU needs to know of each sentence.
+
+    Args:
+        hypotheses: one translation a source sentence.
+        references: for each, a text or a list of texts.
+        lang: language code of the translations; chooses the tokenizer, as for BLEU.
+        tokenize: a tokenizer of sacrebleu, instead of the one for `lang`.
+
+    Returns:
+        (sentences, 2), whole numbers: matching n-grams, n-grams of translation or reference, whichever has more.
+
+    Raises:
+        ValueError: see `group_references`.
+    """
+    grouped = group_references(hypotheses, references)
+    words = _bleu_scorer(tokenize or default_tokenizer(lang), False, "exp", 4, True).tokenizer
+    rows = zip(hypotheses, grouped, strict=True)
+    return np.array([best_counts(words(text).split(), [words(one).split() for one in its]) for text, its in rows])
+
+
+def sentence_gleu_from_statistics(statistics: np.ndarray) -> float:
+    """Average the GLEU of the sentences counted by `gleu_statistics`, (sentences, 2): 0 to 100."""
+    return 100 * float((statistics[:, 0] / statistics[:, 1].clip(min=1)).mean())
+
+
+def gleu_scores(
+    hypotheses: Sequence[str],
+    references: Sequence[str | Sequence[str]],
+    *,
+    lang: str | None = None,
+    tokenize: str | None = None,
+    sentence_scores: bool = False,
+) -> dict[str, Any]:
+    """Compute the GLEU of a corpus and of its sentences.
+
+    Args:
+        hypotheses: one translation a source sentence.
+        references: for each, a text or a list of texts.
+        lang: language code of the translations; chooses the tokenizer, as for BLEU.
+        tokenize: a tokenizer of sacrebleu, instead of the one for `lang`.
+        sentence_scores: also return the score of each sentence.
+
+    Returns:
+        `score`, the GLEU of the corpus, and `sentence_gleu`, the mean over its sentences (both 0 to 100); `matches` and
+        `total`, the sums whose ratio `score` is; the name of the tokenizer, `tokenize`; and `sentence_scores` if asked
+        for.
+
+    Raises:
+        ValueError: see `group_references`.
+    """
+    tokenize = tokenize or default_tokenizer(lang)
+    statistics = gleu_statistics(hypotheses, references, tokenize=tokenize)
+    matches, total = statistics.sum(axis=0).tolist()
+    scores: dict[str, Any] = {
+        "score": 100 * matches / max(total, 1),
+        "sentence_gleu": sentence_gleu_from_statistics(statistics),
+        "matches": matches,
+        "total": total,
+        "tokenize": tokenize,
+    }
+    if sentence_scores:
+        scores["sentence_scores"] = (100 * statistics[:, 0] / statistics[:, 1].clip(min=1)).tolist()
+    return scores
+
+
 def evaluate_translations(
     hypotheses: Sequence[str],
     references: Sequence[str | Sequence[str]],
@@ -237,21 +313,25 @@ def evaluate_translations(
     Args:
         hypotheses: one translation a source sentence.
         references: for each, a text or a list of texts.
-        target_lang: language code of the translations; chooses BLEU's tokenizer. None: unknown.
+        target_lang: language code of the translations; chooses the tokenizer of BLEU and GLEU. None: unknown.
         tokenize: a tokenizer of sacrebleu, instead of the one for `target_lang`.
 
     Returns:
-        `bleu` and `chrf` (0 to 100), `brevity_penalty`, the number of `sentences` and of `empty` translations, then
-        text: `bleu_signature`, `chrf_signature` and `note` (None, or why BLEU must not be taken at face value).
+        `bleu`, `chrf`, `gleu` and `sentence_gleu` (0 to 100), `brevity_penalty`, the number of `sentences` and of
+        `empty` translations, then text: `bleu_signature`, `chrf_signature` and `note` (None, or why BLEU must not be
+        taken at face value).
 
     Raises:
         ValueError: see `group_references`.
     """
     bleu = bleu_scores(hypotheses, references, lang=target_lang, tokenize=tokenize)
     chrf = chrf_scores(hypotheses, references)
+    gleu = gleu_scores(hypotheses, references, lang=target_lang, tokenize=tokenize)
     return {
         "bleu": bleu["score"],
         "chrf": chrf["score"],
+        "gleu": gleu["score"],
+        "sentence_gleu": gleu["sentence_gleu"],
         "brevity_penalty": bleu["bp"],
         "sentences": len(hypotheses),
         "empty": sum(not hypothesis.strip() for hypothesis in hypotheses),

@@ -12,7 +12,7 @@ from .averaging import average_checkpoints, last_checkpoints, load_average
 from .batching import TokenBatchSampler, TokenBatchTrainer, pair_lengths
 from .callbacks import ClockCallback, PatienceCallback, TimeLimitCallback
 from .checkpoints import is_readable, last_complete_checkpoint
-from .objectives import AlignmentSupervision, AlignmentTrainer, add_links, supervise_alignment
+from .objectives import AlignmentSupervision, AlignmentTrainer, ReinforcementTrainer, add_links, supervise_alignment
 from .recipes import RECIPES, Recipe, build_config, build_model, get_recipe, model_from_config, training_arguments
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "ModelArguments",
     "PatienceCallback",
     "Recipe",
+    "ReinforcementTrainer",
     "TimeLimitCallback",
     "TokenBatchSampler",
     "TokenBatchTrainer",

@@ -120,6 +120,19 @@ class DataTrainingArguments:
     alignment_weight: float = field(
         default=0.05, metadata={"help": "Weight of the alignment loss, with alignment_supervision."}
     )
+    reinforcement: Literal["gleu"] | None = field(
+        default=None,
+        metadata={
+            "help": "Reward what a trained model (model_name_or_path) samples by its sentence GLEU, beside the "
+            "likelihood of the references: GNMT's second phase. It wants a small constant learning rate, such as 2e-5."
+        },
+    )
+    reinforcement_samples: int = field(
+        default=15, metadata={"help": "Translations to sample of each training source, with reinforcement."}
+    )
+    likelihood_weight: float = field(
+        default=0.017, metadata={"help": "Weight of the likelihood beside the reward, with reinforcement."}
+    )
     average_checkpoints: int = field(
         default=1, metadata={"help": "Finish with the mean of the weights of this many last checkpoints."}
     )
@@ -218,6 +231,11 @@ def check_arguments(
     _check_numbers(model_args, data_args, training_args)
     _check_data(data_args, training_args)
     _check_model(model_args)
+    if data_args.reinforcement and training_args.do_train and not model_args.model_name_or_path:
+        raise ValueError(
+            f"reinforcement={data_args.reinforcement!r} needs model_name_or_path: a trained model, since one that "
+            "knows nothing samples nothing worth a reward"
+        )
     if not training_args.do_train and not model_args.model_name_or_path:
         raise ValueError("do_train=False needs model_name_or_path: the model to evaluate or translate with")
     _check_end_of_training(data_args, training_args)
@@ -247,6 +265,10 @@ def _check_numbers(
             raise ValueError(f"{name} must be 2 (a token and </s>) or more, got {getattr(data_args, name)}")
     if not data_args.alignment_weight > 0:
         raise ValueError(f"alignment_weight must be more than 0, got {data_args.alignment_weight}")
+    if data_args.reinforcement_samples < 2:  # each is compared with the mean
+        raise ValueError(f"reinforcement_samples must be 2 or more, got {data_args.reinforcement_samples}")
+    if not data_args.likelihood_weight >= 0:
+        raise ValueError(f"likelihood_weight must be 0 or more, got {data_args.likelihood_weight}")
     if data_args.max_minutes is not None and not data_args.max_minutes > 0:
         raise ValueError(f"max_minutes must be more than 0, got {data_args.max_minutes}")
     if data_args.max_eval_samples is not None and data_args.max_eval_samples < 0:
@@ -266,6 +288,11 @@ def _check_data(data_args: DataTrainingArguments, training_args: Seq2SeqTraining
         raise ValueError("no data: give train_file (and validation_file, test_file), dataset_name or phrasebook")
     if data_args.alignment_supervision == "links" and not data_args.phrasebook:
         raise ValueError("alignment_supervision='links' needs gold links, which the phrasebook alone has; use 'ibm1'")
+    if data_args.alignment_supervision and data_args.reinforcement:
+        raise ValueError(
+            f"alignment_supervision={data_args.alignment_supervision!r} and reinforcement={data_args.reinforcement!r} "
+            "exclude each other"
+        )
     if data_args.phrasebook and data_args.phrasebook not in PAIRS:
         raise ValueError(f"phrasebook={data_args.phrasebook!r} must be one of {', '.join(PAIRS)}")
     wanted = {"train": training_args.do_train, "validation": training_args.do_eval, "test": training_args.do_predict}

@@ -10,6 +10,7 @@ step that reads it (Chen et al. 2020, arXiv 2004.14837).
 
 Paper: Garg et al. 2019 (arXiv 1909.02074), its multi-task learning, with weight 0.05 and the layer before the last.
 Differs from the paper: the supervised step never sees the words behind it, for which they run the decoder twice.
+The other objective, the reward of what a model samples, is in `reinforcement.py`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,9 +22,20 @@ from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
 from ..data.pieces import pieces_of_words
 from .batching import TokenBatchTrainer
+from .reinforcement import ReinforcementTrainer
 
 if TYPE_CHECKING:
     from datasets import Dataset
+
+__all__ = [
+    "AlignmentCollator",
+    "AlignmentSupervision",
+    "AlignmentTrainer",
+    "ReinforcementTrainer",
+    "add_links",
+    "alignment_loss",
+    "supervise_alignment",
+]
 
 SUPERVISED_METHODS = ("weights", "shifted")
 COLUMN = "alignment"  # of a training set: the linked pieces of each pair, [target piece, source piece]

@@ -13,7 +13,7 @@ import sacrebleu
 from hf_attn.evaluation import METRICS, load_metric, metric_path
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ["alignment_error_rate", "bleu", "chrf", "perplexity"]
+NAMES = ["alignment_error_rate", "bleu", "chrf", "gleu", "perplexity"]
 HYPOTHESES = [  # 7 + 5 tokens
     "le chat est assis sur le tapis",
     "il fait beau aujourd'hui dehors",
@@ -138,7 +138,7 @@ def test_a_refused_call_leaves_nothing_behind():
     assert metric.compute(predictions=HYPOTHESES, references=REFERENCES)["sys_len"] == 12
 
 
-@pytest.mark.parametrize("name", ["bleu", "chrf"])
+@pytest.mark.parametrize("name", ["bleu", "chrf", "gleu"])
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -156,7 +156,7 @@ def test_what_is_not_allowed_is_named(name, columns, message):
 def test_names():
     assert sorted(METRICS) == NAMES
     for call in (load_metric, metric_path):
-        with pytest.raises(ValueError, match="'rouge'.*bleu, chrf, perplexity, alignment_error_rate"):
+        with pytest.raises(ValueError, match="'rouge'.*bleu, chrf, gleu, perplexity, alignment_error_rate"):
             call("rouge")
 
 

@@ -90,8 +90,23 @@ def test_a_file_with_several_references(script, folder, tmp_path):
         count += labels.shape[1]
     assert results["tokens"] == count
     assert results["perplexity"] == pytest.approx(math.exp(total / count), rel=1e-4)
+
+    baseline = tmp_path / "baseline.txt"
+    baseline.write_text("Le chat dort.\nLa maison rouge.\nNon !\n", encoding="utf-8")
+    arguments += ["--baseline_predictions", baseline]
     one_by_one = run(script, *arguments, "--output_dir", tmp_path / "out", "--batch_size", 1)
     assert one_by_one["perplexity"] == pytest.approx(results["perplexity"], rel=1e-4)
+    above = one_by_one["above_baseline"]
+    other = sacrebleu.corpus_bleu(baseline.read_text(encoding="utf-8").splitlines(), streams).score
+    greedy = (tmp_path / "out" / "generated_predictions.txt").read_text(encoding="utf-8").splitlines()
+    assert above["bleu"]["difference"] == pytest.approx(sacrebleu.corpus_bleu(greedy, streams).score - other)
+    # n-grams of the baseline: 10 of 10; of "Je vois la maison rouge." and "La maison rouge." 6 of 18; "!" 1 of 3
+    expected = one_by_one["sentence_gleu"] - 100 * (1 + 6 / 18 + 1 / 3) / 3
+    assert above["sentence_gleu"]["difference"] == pytest.approx(expected)
+    assert above["sentence_gleu"]["low"] <= expected <= above["sentence_gleu"]["high"]
+    baseline.write_text("Le chat dort.\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="has 1 lines for 3 sources"):
+        run(script, *arguments, "--output_dir", tmp_path / "out")
 
 
 @pytest.fixture

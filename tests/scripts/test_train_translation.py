@@ -123,6 +123,29 @@ def test_control_without_generation_and_further_training(script, data, tmp_path)
     assert again["eval_loss"] == pytest.approx(first["eval_loss"], rel=1e-4)  # it began with the trained weights
 
 
+def test_reinforcement_of_a_trained_model_resumes(script, data, tmp_path):
+    words = ["--eval_steps", "2", "--save_steps", "2", "--label_smoothing_factor", "0"]
+    first = ["--recipe", "bahdanau-small", "--config_overrides", TINY_RNN, "--max_steps", "2"]
+    script.main(command(data, tmp_path / "first", *words, *first, test=False))
+    words += [
+        "--model_name_or_path",
+        str(tmp_path / "first"),
+        "--reinforcement",
+        "gleu",
+        "--reinforcement_samples",
+        "3",
+    ]
+    results = script.main(command(data, tmp_path / "second", *words, "--max_steps", "2"))
+    assert {"eval_bleu", "eval_gleu", "eval_sentence_gleu", "predict_sentence_gleu"} <= set(results)
+    script.main(command(data, tmp_path / "second", *words, "--max_steps", "4", test=False))
+    state = json.loads((tmp_path / "second" / "trainer_state.json").read_text())
+    rewards = [entry["reward"] for entry in state["log_history"] if "reward" in entry]
+    assert len(rewards) == state["global_step"] == 4 and 0 <= min(rewards) <= max(rewards) <= 1
+    settings = json.loads((tmp_path / "second" / "run.json").read_text())["settings"]
+    assert (settings["reinforcement"], settings["reinforcement_samples"]) == ("gleu", 3)
+    assert "reinforcement_samples" not in json.loads((tmp_path / "first" / "run.json").read_text())["settings"]
+
+
 def test_phrasebook(script, tmp_path):
     results = script.main(
         ["--phrasebook", "en-ko", "--recipe", "luong-small", "--config_overrides", "hidden_size=8,embedding_size=8"]

@@ -108,6 +108,13 @@ def test_phrasebook_brings_languages_and_splits(tmp_path):
         ),
         (["--do_train", "false", "--do_eval", "false"], "nothing to do"),
         (["--do_train", "false"], "do_train=False needs model_name_or_path"),
+        (["--reinforcement", "gleu"], "reinforcement='gleu' needs model_name_or_path"),
+        (["--reinforcement_samples", "1"], "reinforcement_samples must be 2 or more, got 1"),
+        (["--likelihood_weight", "-0.1"], "likelihood_weight must be 0 or more, got -0.1"),
+        (
+            ["--reinforcement", "gleu", "--model_name_or_path", "x", "--alignment_supervision", "ibm1"],
+            "alignment_supervision='ibm1' and reinforcement='gleu' exclude each other",
+        ),
     ],
 )
 def test_what_cannot_work_is_refused(files, words, message):
