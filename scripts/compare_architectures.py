@@ -5,7 +5,7 @@
     python scripts/compare_architectures.py --config scripts/compare_tatoeba.yaml --data_dir data --output_dir out/fr
 
 The first trains five tiny models on the embedded phrasebook, in less than ten minutes on two cores; the second takes
-about two hours there. A YAML file names the data, the tokenizer, the training arguments, the models and what is
+about three hours there. A YAML file names the data, the tokenizer, the training arguments, the models and what is
 measured. Each model is trained by ``train_translation.py`` into ``<output_dir>/<model>`` and measured by
 ``evaluate_translation.py``, in processes of their own, ``jobs`` models at a time. Run the same command again to go on
 after an interruption: finished models are kept, others resume from their last checkpoint. A finished folder that

@@ -35,6 +35,8 @@ ARCHITECTURES = {
     "none": "No attention (2014)",
     "bahdanau": "Bahdanau (2015)",
     "luong": "Luong (2015)",
+    "gnmt": "GNMT (2016)",
+    "convs2s": "ConvS2S (2017)",
     "transformer": "Transformer (2017)",
 }
 EXAMPLES = [
