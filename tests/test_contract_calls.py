@@ -276,10 +276,47 @@ def test_other_keywords_are_taken_since_the_library_passes_them(case):
     model, batch = case.model(), case.batch(labels=False)
     expected = model(**batch)[0]
     others = ["position_ids", "decoder_position_ids", "token_type_ids", "head_mask", "decoder_head_mask",
-              "cross_attn_head_mask", "logits_to_keep", "past_key_values", "cache_position", "output_scores",
-              "length", "special_tokens_mask", "use_mtp", "output_router_logits", "task_ids"]  # fmt: skip
+              "cross_attn_head_mask", "past_key_values", "cache_position", "output_scores", "length",
+              "special_tokens_mask", "use_mtp", "output_router_logits", "task_ids"]  # fmt: skip
     assert torch.equal(model(**batch, **dict.fromkeys(others))[0], expected)
     assert torch.equal(model(**batch, num_items_in_batch=3, return_dict=True)[0], expected)
+
+
+def positions_of_logits(model, call, **arguments):
+    """What call(**arguments) returns, and for how many positions the output layer was asked in each pass."""
+    positions = []
+    hook = model.lm_head.register_forward_hook(lambda layer, inputs, output: positions.append(output.shape[1]))
+    returned = call(**arguments)
+    hook.remove()
+    return returned, positions
+
+
+@pytest.mark.parametrize("case", cases(generates=True))
+def test_logits_of_the_last_positions_are_those_of_the_whole(case):
+    model, batch = case.model(sharpness=2.0), case.batch(labels=False)
+    length = batch["decoder_input_ids"].shape[1]
+    with torch.no_grad():
+        whole = model(**batch).logits
+        for count, kept in {0: length, 1: 1, 3: 3, length: length, length + 2: length}.items():
+            outputs, positions = positions_of_logits(model, model, **batch, logits_to_keep=count)
+            assert positions == [kept]
+            torch.testing.assert_close(outputs.logits, whole[:, -kept:])
+            assert outputs.encoder_last_hidden_state.shape[1] == batch["input_ids"].shape[1]
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("case", cases(generates=True))
+def test_generation_asks_for_the_logits_of_the_next_token_only(case, use_cache):
+    model = case.model(sharpness=3.0)
+    options = ids_and_mask(case) | {
+        "decoder_input_ids": torch.tensor([[1, 5, 6]] * 3), "max_new_tokens": 4, "min_new_tokens": 4, "num_beams": 2,
+        "use_cache": use_cache,
+    }  # fmt: skip
+    ids, positions = positions_of_logits(model, model.generate, **options)
+    assert positions == [1] * 4
+    expected, positions = positions_of_logits(model, model.generate, **options, logits_to_keep=0)
+    assert positions == ([3, 1, 1, 1] if use_cache else [3, 4, 5, 6])
+    assert torch.equal(ids, expected)
 
 
 @pytest.mark.parametrize("case", cases(heads=True))

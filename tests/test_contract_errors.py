@@ -266,6 +266,10 @@ FORWARD = {
         lambda m, b: {"decoder_input_ids": torch.full((3, 4), 5)},
         ["labels have shape (3, 6)", "(3, 4)"],
     ),
+    "fewer logits than labels": (lambda m, b: {"logits_to_keep": 5}, ["logits_to_keep=5", "all labels"]),
+    "a negative number of logits": (lambda m, b: {"logits_to_keep": -1}, ["logits_to_keep=-1", "at least 0"]),
+    "half a logit": (lambda m, b: {"logits_to_keep": 0.5}, ["logits_to_keep must be a whole number", "0.5"]),
+    "logits as a truth value": (lambda m, b: {"logits_to_keep": True}, ["logits_to_keep must be a whole", "True"]),
     "nothing to decode": (lambda m, b: {"labels": None}, ["labels", "decoder_input_ids", "decoder_inputs_embeds"]),
     "a target id outside the vocabulary": (
         lambda m, b: decode(b, decoder_input_ids=torch.full((3, 4), 99)),

@@ -569,6 +569,7 @@ class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTr
         use_cache: bool | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
+        logits_to_keep: int = 0,
         **kwargs,
     ) -> Seq2SeqLMOutput:
         """Predict the next target token at every position.
@@ -586,6 +587,7 @@ class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTr
             use_cache: Whether to return a cache; by default not when labels are given.
             output_attentions: Whether to return the attention weights.
             output_hidden_states: Whether to return the states of all layers.
+            logits_to_keep: For how many of the last positions to return logits, 0 for all; `generate()` asks for one.
             **kwargs: `num_items_in_batch`, by which the loss is divided instead of the number of labels.
 
         Returns:
@@ -611,7 +613,7 @@ class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTr
             output_hidden_states=output_hidden_states,
             return_dict=True,
         )
-        states = outputs.last_hidden_state * self.output_scale
+        states = self.states_to_keep(outputs.last_hidden_state, logits_to_keep, labels) * self.output_scale
         logits = self.lm_head(states if self.output_projection is None else self.output_projection(states))
         loss = None if labels is None else self.label_loss(logits, labels, kwargs.get("num_items_in_batch"))
         return Seq2SeqLMOutput(

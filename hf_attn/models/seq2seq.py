@@ -177,6 +177,32 @@ class Seq2SeqMixin(PreTrainedModel):
             logits, labels, logits.shape[-1], shift_labels=labels.contiguous(), num_items_in_batch=count.clamp(min=1)
         )
 
+    @staticmethod
+    def states_to_keep(
+        states: torch.Tensor, logits_to_keep: int, labels: torch.LongTensor | None = None
+    ) -> torch.Tensor:
+        """Leave out states that no logits are wanted for: the output layer is as wide as the vocabulary.
+
+        Args:
+            states: (batch, target_len, width)
+            logits_to_keep: How many of the last positions to keep; 0 for all.
+            labels: What to predict, at all positions; None for nothing.
+
+        Returns:
+            (batch, kept, width)
+
+        Raises:
+            TypeError: If `logits_to_keep` is no whole number.
+            ValueError: If it is negative, or leaves out positions that labels are given for.
+        """
+        if not isinstance(logits_to_keep, int) or isinstance(logits_to_keep, bool):
+            raise TypeError(f"logits_to_keep must be a whole number, got {logits_to_keep!r}")
+        if logits_to_keep < 0:
+            raise ValueError(f"logits_to_keep={logits_to_keep} must be at least 0")
+        if labels is not None and 0 < logits_to_keep < labels.shape[1]:
+            raise ValueError(f"logits_to_keep={logits_to_keep}, but the loss needs the logits of all labels")
+        return states[:, -logits_to_keep:]
+
     def prepare_decoder_input_ids_from_labels(self, labels: torch.LongTensor) -> torch.LongTensor:
         """Return the decoder's input for these labels, (batch, target_len). Collators call this."""
         return shift_right(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
