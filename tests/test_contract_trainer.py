@@ -488,7 +488,7 @@ def test_adapters_train_save_load_and_merge(case, options, tmp_path):
     names = linear_names(base)
     model = peft.get_peft_model(base, peft.LoraConfig(r=2, lora_alpha=16, target_modules=names))
     arguments = {
-        "per_device_train_batch_size": 2, "gradient_accumulation_steps": 4, "learning_rate": 0.1,
+        "per_device_train_batch_size": 2, "gradient_accumulation_steps": 4, "learning_rate": 0.03,
         "predict_with_generate": True, "generation_max_length": 9, "save_strategy": "steps", "save_steps": 2,
     }  # fmt: skip
     trainer = make_trainer(tmp_path, model, rows, TokenBatchTrainer, 30, max_steps=4, **arguments)
