@@ -51,15 +51,15 @@ def encode(config, weights, ids):
     start = (zero, zero) if config.rnn_type == "lstm" else (zero,)
     last = []
     for layer in range(config.encoder_layers):
-        prefix = f"model.encoder.layers.{layer}.rnn."
-        forward, forward_last = read(config.rnn_type, vectors, start, weights, prefix)
-        if not config.bidirectional:
-            vectors = forward
-            last.append(forward_last)
-            continue
-        backward, backward_last = read(config.rnn_type, vectors[::-1], start, weights, prefix, "_reverse")
-        vectors = [torch.cat(pair) for pair in zip(forward, backward[::-1], strict=True)]
-        last.append(tuple(torch.cat(pair) for pair in zip(forward_last, backward_last, strict=True)))
+        below, prefix = vectors, f"model.encoder.layers.{layer}.rnn."
+        vectors, state = read(config.rnn_type, below, start, weights, prefix)
+        if config.bidirectional and layer < (config.bidirectional_layers or config.encoder_layers):
+            backward, backward_state = read(config.rnn_type, below[::-1], start, weights, prefix, "_reverse")
+            vectors = [torch.cat(pair) for pair in zip(vectors, backward[::-1], strict=True)]
+            state = tuple(torch.cat(pair) for pair in zip(state, backward_state, strict=True))
+        if config.residual and layer >= 2 and len(vectors[0]) == len(below[0]):
+            vectors = [vector + lower for vector, lower in zip(vectors, below, strict=True)]
+        last.append(state)
     return (vectors[::-1] if config.reverse_source else vectors), last
 
 
@@ -88,15 +88,35 @@ def step(config, weights, vector, states):
     new = []
     for layer, state in enumerate(states):
         _, state = read(config.rnn_type, [vector], state, weights, f"model.decoder.network.rnn.layers.{layer}.")
-        vector = state[0]
+        vector = state[0] + vector if config.residual and layer >= 2 else state[0]
         new.append(state)
     return new
+
+
+def top(config, states):
+    """The output of the last layer, given the states of all: with residual connections their sum from the second on."""
+    if not config.residual or len(states) < 3:
+        return states[-1][0]
+    return sum(state[0] for state in states[1:])
+
+
+def gnmt_step(config, weights, embedding, context, states):
+    """One step of GNMT's layers, each of which reads the context: the output of the last, and the new states."""
+    prefix, vector, new = "model.decoder.network.", embedding, []
+    for layer, state in enumerate(states):
+        name = f"{prefix}bottom.layers.0." if layer == 0 else f"{prefix}above.{layer - 1}."
+        _, state = read(config.rnn_type, [torch.cat([vector, context])], state, weights, name)
+        vector = state[0] + vector if config.residual and layer >= 2 else state[0]
+        new.append(state)
+    return vector, new
 
 
 def compare(config, weights, query, key):
     """The score of one query and one key."""
     prefix = "model.decoder.network.score."
-    kind = config.score_function or {"bahdanau": "additive", "luong": "general"}[config.attention_type]
+    kind = (
+        config.score_function or {"bahdanau": "additive", "luong": "general", "gnmt": "additive"}[config.attention_type]
+    )
     if kind == "additive":
         query_weight, key_weight = (
             weights[f"{prefix}query_projection.weight"],
@@ -133,6 +153,8 @@ def translate(config, weights, source, target):
     kind = config.attention_type if config.attention_type != "none" else config.context_feeding
     if kind == "bahdanau":
         memory = start(config, weights, last[-1][0][-config.hidden_size :])
+    elif kind == "gnmt":
+        memory = start(config, weights, last[-1][0])
     elif kind == "every_step":
         prefix = "model.decoder.network.context."
         fixed = torch.tanh(weights[f"{prefix}weight"] @ last[-1][0] + weights[f"{prefix}bias"])
@@ -143,21 +165,24 @@ def translate(config, weights, source, target):
     for token in target:
         embedding = weights["model.decoder.embed_tokens.weight"][token]
         if kind == "bahdanau":
-            context, row = look(config, weights, memory[-1][0], states)
+            context, row = look(config, weights, top(config, memory), states)
             memory = step(config, weights, torch.cat([embedding, context]), memory)
-            output = maxout(weights, memory[-1][0], embedding, context)
+            output = maxout(weights, top(config, memory), embedding, context)
+        elif kind == "gnmt":
+            context, row = look(config, weights, memory[0][0], states)
+            output, memory = gnmt_step(config, weights, embedding, context, memory)
         elif kind == "luong":
             memory = step(config, weights, torch.cat([embedding, fed]) if config.input_feeding else embedding, memory)
-            context, row = look(config, weights, memory[-1][0], states)
+            context, row = look(config, weights, top(config, memory), states)
             output = fed = torch.tanh(
-                weights["model.decoder.network.combine.weight"] @ torch.cat([context, memory[-1][0]])
+                weights["model.decoder.network.combine.weight"] @ torch.cat([context, top(config, memory)])
             )
         elif kind == "every_step":
             memory, row = step(config, weights, torch.cat([embedding, fixed]), memory), None
-            output = maxout(weights, memory[-1][0], embedding, fixed)
+            output = maxout(weights, top(config, memory), embedding, fixed)
         else:
             memory, row = step(config, weights, embedding, memory), None
-            output = memory[-1][0]
+            output = top(config, memory)
         outputs.append(weights["lm_head.weight"] @ output)
         rows.append(row)
     return torch.stack(outputs), None if rows[0] is None else torch.stack(rows)

@@ -8,6 +8,7 @@ import pytest
 import reference_rnn
 import torch
 from huggingface_hub.errors import StrictDataclassError
+from torch import nn
 from transformers.cache_utils import DynamicCache
 from transformers.modeling_outputs import BaseModelOutput
 
@@ -22,6 +23,8 @@ SUTSKEVER = dict(
     encoder_layers=2,
     decoder_layers=2,
 )
+GNMT = dict(attention_type="gnmt", encoder_layers=4, decoder_layers=4, bidirectional_layers=1, residual=True)
+DEEP = dict(encoder_layers=3, decoder_layers=3, residual=True)
 FAMILY = {
     "sutskever": SUTSKEVER,
     "sutskever bridged": dict(attention_type="none", context_feeding="initial", encoder_layers=2),
@@ -38,8 +41,18 @@ FAMILY = {
     "luong scaled": dict(attention_type="luong", score_function="scaled_dot", bidirectional=False, reverse_source=True),
     "luong fed": dict(attention_type="luong", input_feeding=True, score_function="concat", decoder_layers=2),
     "luong fed gru": dict(attention_type="luong", input_feeding=True, rnn_type="gru", bidirectional=False),
+    "gnmt": GNMT,
+    "gnmt gru": dict(GNMT, rnn_type="gru"),
+    "gnmt both ways": dict(attention_type="gnmt", rnn_type="gru", encoder_layers=2, decoder_layers=2),
+    "gnmt one layer": dict(attention_type="gnmt", score_function="dot", bidirectional=False),
+    "gnmt two both ways": dict(GNMT, encoder_layers=5, bidirectional_layers=2, decoder_layers=2),
+    "bahdanau residual": dict(DEEP, rnn_type="gru", bidirectional_layers=1),
+    "luong residual": dict(DEEP, attention_type="luong"),
+    "luong fed residual": dict(DEEP, attention_type="luong", input_feeding=True, rnn_type="gru"),
+    "cho residual": dict(DEEP, attention_type="none", context_feeding="every_step", bidirectional_layers=2),
+    "sutskever residual": dict(DEEP, attention_type="none", context_feeding="initial", bidirectional=False),
 }
-GENERATING = ["sutskever", "cho", "bahdanau", "luong", "luong fed"]
+GENERATING = ["sutskever", "cho", "bahdanau", "luong", "luong fed", "gnmt"]
 VOCAB = 17
 
 
@@ -115,7 +128,7 @@ def test_context_is_the_weighted_sum_of_the_encoders_states():
     torch.testing.assert_close(out.last_hidden_state, torch.tanh(both @ model.decoder.network.combine.weight.T))
 
 
-@pytest.mark.parametrize("name", ["bahdanau", "sutskever", "luong fed"])
+@pytest.mark.parametrize("name", ["bahdanau", "sutskever", "luong fed", "gnmt"])
 def test_padding_changes_nothing_wherever_it_stands(name):
     model = make(name)
     ids = torch.randint(3, VOCAB, (1, 3))
@@ -212,6 +225,7 @@ def test_every_combination_trains_all_its_parameters(rnn_type, bidirectional):
         dict(attention_type="bahdanau", score_function="general"),
         dict(attention_type="luong", score_function="concat"),
         dict(attention_type="luong", input_feeding=True),
+        dict(attention_type="gnmt"),
     ]
     for kind in kinds:
         model = AttnRnnForConditionalGeneration(
@@ -247,7 +261,7 @@ def test_the_loss_is_exact_under_gradient_accumulation():
     torch.testing.assert_close(whole, -sum(chosen) / len(chosen))
 
 
-@pytest.mark.parametrize("name", ["sutskever", "cho", "bahdanau", "luong"])
+@pytest.mark.parametrize("name", ["sutskever", "cho", "bahdanau", "luong", "gnmt"])
 @pytest.mark.parametrize(("share", "tie"), [*itertools.product([False, True], [False, True])])
 def test_every_way_of_tying_embeddings_survives_saving(name, share, tie, tmp_path):
     model = make(name, share_embeddings=share, tie_word_embeddings=tie)
@@ -303,8 +317,9 @@ def test_half_precision_runs_and_is_close(name, dtype):
     assert half.dtype == dtype
 
 
-def test_checkpointed_encoder_has_the_same_gradients():
-    model = make("bahdanau", encoder_layers=2).train()
+@pytest.mark.parametrize("options", [dict(encoder_layers=2), dict(DEEP, bidirectional_layers=1)])
+def test_checkpointed_encoder_has_the_same_gradients(options):
+    model = make("bahdanau", **options).train()
     inputs = {"input_ids": source_ids(4, 3), "labels": torch.randint(3, VOCAB, (2, 3))}
     model(**inputs).loss.backward()
     expected = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
@@ -350,7 +365,7 @@ def test_fused_kernels_are_refused_with_the_reason(implementation, tmp_path):
     ("options", "message"),
     [
         (dict(rnn_type="gru2"), "rnn_type='gru2' .*'rnn', 'gru', 'lstm'"),
-        (dict(attention_type="self"), "attention_type='self' .*'none', 'bahdanau', 'luong'"),
+        (dict(attention_type="self"), "attention_type='self' .*'none', 'bahdanau', 'luong', 'gnmt'"),
         (dict(score_function="cosine"), "score_function='cosine' .*'additive'"),
         (dict(num_attention_heads=2), "num_attention_heads=2 .*1"),
         (dict(hidden_size=0), "hidden_size=0 must be at least 1"),
@@ -358,6 +373,10 @@ def test_fused_kernels_are_refused_with_the_reason(implementation, tmp_path):
         (dict(pad_token_id=32000), "pad_token_id=32000 must be at least 0 and less than 32000"),
         (dict(decoder_start_token_id=-1), "decoder_start_token_id=-1 must be at least 0"),
         (dict(bidirectional=True, reverse_source=True), "reverse_source=True needs bidirectional=False"),
+        (dict(bidirectional=False, bidirectional_layers=1), "bidirectional_layers=1 .*got bidirectional=False"),
+        (dict(bidirectional_layers=2), "bidirectional_layers=2 .*encoder_layers=1"),
+        (dict(bidirectional_layers=0), "bidirectional_layers=0 must be at least 1"),
+        (dict(residual=True, encoder_layers=2), "residual=True needs a third layer.*encoder_layers=2"),
         (dict(input_feeding=True), "input_feeding=True needs attention_type='luong', got attention_type='bahdanau'"),
         (dict(context_feeding="initial"), "context_feeding='initial' needs attention_type='none'"),
         (dict(attention_type="none", context_feeding="last"), "context_feeding='last' .*'every_step', 'initial'"),
@@ -424,7 +443,7 @@ def test_a_source_without_tokens_is_refused():
         model(torch.empty(1, 0, dtype=torch.long), labels=torch.tensor([[3, 2]]))
 
 
-@pytest.mark.parametrize("name", ["bahdanau", "bahdanau lstm", "luong fed", "luong dot"])
+@pytest.mark.parametrize("name", ["bahdanau", "bahdanau lstm", "luong fed", "luong dot", "gnmt", "gnmt both ways"])
 def test_value_norms_are_the_share_of_a_state_in_what_reads_the_context(name):
     """The matrices that read the context, applied to a context that is one encoder state alone."""
     model = make(name)
@@ -436,6 +455,11 @@ def test_value_norms_are_the_share_of_a_state_in_what_reads_the_context(name):
         state, width = states[row, position], model.config.hidden_size
         if name.startswith("luong"):
             read = network.combine(torch.cat([state, torch.zeros(width)]))
+        elif name.startswith("gnmt"):
+            layers = [network.bottom.layers[0], *network.above]
+            below = [model.config.embedding_width] + [width] * len(network.above)
+            read = [layer.weight_ih_l0 @ torch.cat([torch.zeros(size), state]) for layer, size in zip(layers, below)]
+            read = torch.cat(read)
         else:
             layer, embedding = network.rnn.layers[0], model.config.embedding_width
             step = layer.weight_ih_l0 @ torch.cat([torch.zeros(embedding), state])
@@ -443,6 +467,95 @@ def test_value_norms_are_the_share_of_a_state_in_what_reads_the_context(name):
             output = network.output.projection
             read = torch.cat([step, output(torch.cat([nothing, state])) - output.bias])
         torch.testing.assert_close(norms[row, 0, position], read.square().sum().sqrt())
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_the_deep_encoder_is_torchs_layers_with_the_sums_written_out(kind):
+    """Wu 2016, sections 3.1 and 3.2: the bottom layer reads both ways, the sums begin with the third."""
+    model = make("gnmt", rnn_type=kind, embedding_size=5).double()
+    layers = [getattr(nn, kind.upper())(size, 6, bidirectional=size == 5).double() for size in (5, 12, 6, 6)]
+    for mine, theirs in zip(model.model.encoder.layers, layers, strict=True):
+        theirs.load_state_dict(mine.rnn.state_dict())
+    ids = source_ids(5, 2)
+    out = model.model.encoder(ids, output_hidden_states=True)
+    assert [states.shape[-1] for states in out.hidden_states] == [5, 12, 6, 6, 6] and model.config.source_width == 6
+    for row, length in enumerate((5, 2)):
+        embedded = model.model.encoder.embed_tokens(ids[row, :length])
+        first, _ = layers[0](embedded)
+        second, _ = layers[1](first)
+        third, _ = layers[2](second)
+        fourth, _ = layers[3](third + second)
+        expected = [embedded, first, second, third + second, fourth + third + second]
+        for states, wanted in zip(out.hidden_states, expected, strict=True):
+            torch.testing.assert_close(states[row, :length], wanted)
+            assert states[row, length:].eq(0).all() or states is out.hidden_states[0]
+        # of the layers as wide as the top: their own states, without the sums
+        last = torch.stack([second[-1], third[-1], fourth[-1]])
+        torch.testing.assert_close(out.final_hidden[row], last)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_the_layers_above_the_bottom_are_torchs_with_the_sums_written_out(kind):
+    """Wu 2016, section 3: given the bottom layer and the contexts, each layer reads the one below and the context."""
+    model = make("gnmt", rnn_type=kind, head=AttnRnnModel).double()
+    network, ids, target = model.decoder.network, source_ids(5, 2), torch.randint(3, VOCAB, (2, 4))
+    encoded = model.encoder(ids)
+    out = model(encoder_outputs=encoded, decoder_input_ids=target, output_attentions=True, output_hidden_states=True)
+    contexts = out.cross_attentions[0][:, 0] @ encoded.last_hidden_state
+    _, bottom, *above = out.decoder_hidden_states
+    first_states, outputs = network.begin(encoded).states, [bottom]
+    for layer, (mine, state) in enumerate(zip(network.above, first_states[1:], strict=True), start=1):
+        theirs = getattr(nn, kind.upper())(12, 6, batch_first=True).double()
+        theirs.load_state_dict(mine.state_dict())
+        before = tuple(part[None] for part in state)
+        hidden, _ = theirs(torch.cat([outputs[-1], contexts], dim=-1), before if kind == "lstm" else before[0])
+        outputs.append(hidden if layer == 1 else hidden + outputs[-1])
+    for mine, wanted in zip(above, outputs[1:], strict=True):
+        torch.testing.assert_close(mine, wanted)
+    assert torch.equal(out.last_hidden_state, above[-1])
+
+
+@pytest.mark.parametrize("name", ["gnmt", "gnmt gru", "bahdanau residual", "luong fed residual"])
+def test_token_by_token_is_the_whole_sequence(name):
+    model = make(name).double()
+    ids, target = source_ids(5, 2, 3), torch.randint(3, VOCAB, (3, 6))
+    encoded = model.get_encoder()(ids)
+    whole = model(encoder_outputs=encoded, decoder_input_ids=target, use_cache=True, output_attentions=True)
+    cache, logits, weights = None, [], []
+    for position in range(6):
+        step = target[:, position : position + 1]
+        out = model(
+            encoder_outputs=encoded, decoder_input_ids=step, cache=cache, use_cache=True, output_attentions=True
+        )
+        cache = out.cache
+        logits.append(out.logits)
+        weights.append(out.cross_attentions[0])
+    torch.testing.assert_close(torch.cat(logits, dim=1), whole.logits)
+    torch.testing.assert_close(torch.cat(weights, dim=2), whole.cross_attentions[0])
+    assert len(cache.memory.states) == model.config.decoder_layers
+    for one, other in zip(cache.memory.states, whole.cache.memory.states, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("kind", [dict(attention_type="luong"), dict(attention_type="none", context_feeding="initial")])
+def test_a_decoder_that_starts_from_every_layer_needs_them_equally_wide(kind):
+    with pytest.raises(ValueError, match="bidirectional_layers=1 makes encoder layers of different widths"):
+        AttnRnnConfig(encoder_layers=2, bidirectional_layers=1, **kind)
+    assert AttnRnnConfig(encoder_layers=2, bidirectional_layers=2, **kind).encoder_widths == [1024, 1024]
+
+
+@pytest.mark.parametrize(
+    ("options", "widths"),
+    [
+        (dict(encoder_layers=3), [1024, 1024, 1024]),
+        (dict(encoder_layers=3, bidirectional_layers=1), [1024, 512, 512]),
+        (dict(encoder_layers=3, bidirectional_layers=2), [1024, 1024, 512]),
+        (dict(encoder_layers=3, bidirectional=False), [512, 512, 512]),
+    ],
+)
+def test_the_source_is_as_wide_as_the_top_layer(options, widths):
+    config = AttnRnnConfig(**options)
+    assert config.encoder_widths == widths and config.source_width == widths[-1]
 
 
 def test_without_attention_there_are_no_value_norms():
