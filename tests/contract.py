@@ -42,6 +42,10 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "sutskever": {
             "attention_type": "none", "context_feeding": "initial", "bidirectional": False, "reverse_source": True,
         },
+        "gnmt": {
+            "attention_type": "gnmt", "encoder_layers": 3, "decoder_layers": 3, "bidirectional_layers": 1,
+            "residual": True, "tie_word_embeddings": True,
+        },
     },
     "convs2s": {
         "gehring": {},
@@ -55,8 +59,16 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "vaswani": {},
         "pre-norm": {"norm_first": True, "norm_type": "rms", "position_type": "rotary", "tie_word_embeddings": False},
         "learned": {"position_type": "learned", "embedding_size": 12, "share_embeddings": False},
-        "relative": {"position_type": "relative"},
         "alibi": {"position_type": "alibi", "decoder_vocab_size": 37, "share_embeddings": False},
+        "bart": {
+            "position_type": "learned", "scale_embedding": False, "normalize_embedding": True, "output_bias": True,
+            "activation_function": "gelu", "activation_dropout": 0.1, "decoder_start_token_id": 2,
+        },
+        "t5": {
+            "position_type": "relative", "norm_first": True, "norm_type": "rms", "head_dim": 6, "scale_attention": False,
+            "use_bias": False, "gated_feed_forward": True, "activation_function": "gelu_new", "scale_output": True,
+            "decoder_start_token_id": 0,
+        },
     },
 }  # fmt: skip
 
@@ -93,6 +105,12 @@ class Case:
     def arguments(self) -> tuple[str, ...]:
         """Names of the arguments of `forward`."""
         return tuple(inspect.signature(self.model_class.forward).parameters)
+
+    @property
+    def still(self) -> dict[str, float]:
+        """Options that drop nothing."""
+        names = [field.name for field in fields(self.model_class.config_class)]
+        return {name: 0.0 for name in names if name.endswith("dropout")}
 
     def config(self, **options: Any) -> PreTrainedConfig:
         """The small configuration of the variant; options come on top."""
@@ -157,6 +175,8 @@ class Case:
         config, key_len = self.config(), target_len if key_len is None else key_len
         if self.family == "rnn":
             return {} if config.attention_type == "none" else {"cross_attentions": [(batch, 1, target_len, source_len)]}
+        if self.family == "convs2s":
+            return {"cross_attentions": [(batch, 1, target_len, source_len)] * config.decoder_layers}
         encoder, decoder = (batch, config.encoder_attention_heads), (batch, config.decoder_attention_heads)
         return {
             "encoder_attentions": [(*encoder, source_len, source_len)] * config.encoder_layers,
@@ -165,8 +185,6 @@ class Case:
         }
 
     def _ids(self, lengths, vocab_size: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-        if self.family == "convs2s":
-            return {"cross_attentions": [(batch, 1, target_len, source_len)] * config.decoder_layers}
         """Random ids above the special ones, each row ended by the end-of-sentence id, then padding; and their mask."""
         config = self.config()
         ids = torch.randint(3, vocab_size, (len(lengths), max(lengths)), generator=generator)

@@ -109,20 +109,21 @@ def beam_search(
     return finished
 
 
-def asking(model, source: torch.Tensor, prompt: Prefix) -> NextLogProbs:
+def asking(model, source: torch.Tensor, prompt: Prefix = ()) -> NextLogProbs:
     """Let a model answer: teacher-forced, without a cache, so that nothing has to be reordered.
 
     Args:
         model: An encoder-decoder.
         source: Ids of one source without padding, (1, source_len).
-        prompt: What the decoder starts with, the start token first.
+        prompt: What the decoder has read after its start token.
     """
     known: dict[Prefix, list[float]] = {}
 
     def next_log_probs(prefixes: list[Prefix]) -> list[list[float]]:
         new = [prefix for prefix in prefixes if prefix not in known]
         if new:
-            targets = torch.tensor([(*prompt, *prefix) for prefix in new])
+            start = model.config.decoder_start_token_id
+            targets = torch.tensor([(start, *prompt, *prefix) for prefix in new])
             with torch.no_grad():
                 logits = model(source.expand(len(new), -1), decoder_input_ids=targets, use_cache=False).logits
             known.update(zip(new, logits[:, -1].log_softmax(dim=-1).tolist(), strict=True))

@@ -16,7 +16,7 @@ from transformers.generation.streamers import BaseStreamer
 
 from hf_attn.data import train_tokenizer
 
-START, END, STEPS = 1, 2, 8
+END, STEPS = 2, 8
 LENGTHS = (7, 4, 1)  # of the sources
 WAYS = {
     "greedy": {},
@@ -80,7 +80,7 @@ def padded_left(inputs: dict) -> dict:
     }
 
 
-def asking(model, inputs: dict, row: int, prompt=(START,)):
+def asking(model, inputs: dict, row: int, prompt=()):
     """The model as a reference search asks it about one source."""
     ids = inputs["input_ids"][row][inputs["attention_mask"][row].bool()]
     return reference_search.asking(model, ids[None], prompt)
@@ -125,7 +125,7 @@ def test_greedy_search_is_the_plain_loop(case):
     model, inputs = lively(case), source(case)
     for row, output in enumerate(generate(model, **inputs).tolist()):
         expected = reference_search.greedy_search(asking(model, inputs, row), END, STEPS)
-        assert output == [START, *expected, *[0] * (STEPS - len(expected))]
+        assert output == [model.config.decoder_start_token_id, *expected, *[0] * (STEPS - len(expected))]
 
 
 @ALL
@@ -160,8 +160,8 @@ def test_a_prompt_is_gone_on_from(case):
         full = detailed(model, **inputs, **options, use_cache=False)
         assert torch.equal(full.sequences, whole) and len(full.scores) == STEPS - 3
     for row in range(len(LENGTHS)):
-        prompt = (START, 5, 3 + row)
-        expected = reference_search.greedy_search(asking(model, inputs, row, prompt), END, STEPS)
+        prompt = (model.config.decoder_start_token_id, 5, 3 + row)
+        expected = reference_search.greedy_search(asking(model, inputs, row, prompt[1:]), END, STEPS)
         alone = {name: tensor[row : row + 1] for name, tensor in inputs.items()}
         output = generate(model, **alone, decoder_input_ids=torch.tensor([prompt]))[0].tolist()
         assert tuple(output) == prompt + expected
@@ -170,15 +170,16 @@ def test_a_prompt_is_gone_on_from(case):
 @ALL
 def test_prompts_of_unequal_length_are_padded_on_the_left_or_refused(case):
     model, inputs = lively(case), source(case)
-    prompts = torch.tensor([[START, 5, 6], [0, START, 7], [0, 0, START]])
-    options = {"decoder_input_ids": prompts, "decoder_attention_mask": (prompts > 0).long()}
+    start = model.config.decoder_start_token_id
+    prompts = torch.tensor([[start, 5, 6], [0, start, 7], [0, 0, start]])
+    options = {"decoder_input_ids": prompts, "decoder_attention_mask": torch.ones(3, 3).long().triu()}
     try:
         outputs = generate(model, **inputs, **options)
     except ValueError as error:
         assert "decoder_attention_mask has padding before a real token" in str(error)
         return
     for row, output in enumerate(outputs.tolist()):
-        prompt = tuple(token for token in prompts[row].tolist() if token)
+        prompt = tuple(prompts[row, row + 1 :].tolist())
         expected = reference_search.greedy_search(asking(model, inputs, row, prompt), END, STEPS)
         assert tuple(output[3 : 3 + len(expected)]) == expected
 
@@ -199,7 +200,7 @@ def test_generation_goes_on_from_a_returned_cache(case):
 @FAMILIES
 def test_the_old_name_of_the_cache_is_understood(case):
     model, inputs = lively(case), source(case)
-    prompt, last = torch.tensor([[START, 5]] * 3), torch.tensor([[7]] * 3)
+    prompt, last = torch.tensor([[1, 5]] * 3), torch.tensor([[7]] * 3)
     with torch.no_grad():
         expected = model(**inputs, decoder_input_ids=torch.cat([prompt, last], dim=1)).logits[:, -1]
         first = model(**inputs, decoder_input_ids=prompt, use_cache=True)
@@ -212,7 +213,7 @@ def test_the_old_name_of_the_cache_is_understood(case):
 @ALL
 def test_every_kind_of_cache_is_equal_or_refused(case, kind):
     model, inputs = lively(case), source(case)
-    ways = [WAYS["greedy"], WAYS["beams"], {"decoder_input_ids": torch.tensor([[START, 5, 6]] * 3)}]
+    ways = [WAYS["greedy"], WAYS["beams"], {"decoder_input_ids": torch.tensor([[1, 5, 6]] * 3)}]
     for options in ways:
         try:
             output = detailed(model, **inputs, **options, cache_implementation=kind)
@@ -408,7 +409,7 @@ def test_cut_labels_still_end(kind):
         ({"max_new_tokens": None, "min_new_tokens": 90}, "min_length=91 is more than max_length=21"),
         ({"max_new_tokens": 0}, "`max_new_tokens` must be greater than 0"),
         (
-            {"max_new_tokens": None, "max_length": 2, "decoder_input_ids": torch.full((3, 2), START)},
+            {"max_new_tokens": None, "max_length": 2, "decoder_input_ids": torch.full((3, 2), 1)},
             "Input length of dec",
         ),
         ({"num_return_sequences": 2}, "num_return_sequences"),
@@ -431,7 +432,7 @@ def test_cut_labels_still_end(kind):
         ({"input_ids": torch.ones(7, dtype=torch.long)}, "input_ids must be|attention_mask must"),
         ({"input_ids": torch.ones(3, 0, dtype=torch.long)}, "input_ids .*at least one token"),
         ({"decoder_input_ids": torch.full((3, 2), 90)}, "decoder_input_ids has the id 90"),
-        ({"decoder_input_ids": torch.full((2, 2), START)}, "decoder_input_ids has 2 rows for 3 sources"),
+        ({"decoder_input_ids": torch.full((2, 2), 1)}, "decoder_input_ids has 2 rows for 3 sources"),
         ({"inputs_embeds": torch.ones(3, 7, 16)}, "inputs_embeds"),
         ({"cache": DynamicCache(), "cache_implementation": "dynamic"}, "cache"),
         ({"cache": ()}, "cache"),

@@ -4,7 +4,7 @@ import pytest
 import reference_search
 import torch
 from parity.test_marian import ragged_batch, sharpened_pair
-from test_contract_generation import END, FAMILIES, START, STEPS, asking, generate, lively, source
+from test_contract_generation import END, FAMILIES, STEPS, asking, generate, lively, source
 from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteriaList
 from transformers.generation.streamers import BaseStreamer
 
@@ -76,6 +76,7 @@ RULES = {
 @FAMILIES
 def test_an_option_does_what_its_rule_says(case, name):
     model, inputs = lively(case), source(case)
+    start = model.config.decoder_start_token_id
     options, rule = RULES[name]
     outputs = generate(model, **inputs, **options).tolist()
     plain = generate(model, **inputs).tolist()
@@ -85,7 +86,7 @@ def test_an_option_does_what_its_rule_says(case, name):
         def ruled(prefixes, number=number, ask=ask):
             changed = []
             for prefix, row in zip(prefixes, ask(prefixes), strict=True):
-                read = (START, *prefix)
+                read = (start, *prefix)
                 if rule is None:
                     changed.append(only(row, options[name](number, read)))
                 else:
@@ -93,13 +94,14 @@ def test_an_option_does_what_its_rule_says(case, name):
             return changed
 
         expected = reference_search.greedy_search(ruled, END, STEPS)
-        assert output[: len(expected) + 1] == [START, *expected]
+        assert output[: len(expected) + 1] == [start, *expected]
     assert outputs != plain
 
 
 @FAMILIES
 def test_beams_obey_the_rules_too(case):
     model, inputs = lively(case), source(case)
+    start = model.config.decoder_start_token_id
     options = {"suppress_tokens": [5], "repetition_penalty": 2.0, "num_beams": 3, "num_return_sequences": 3}
     output = generate(model, **inputs, **options, return_dict_in_generate=True, output_scores=True)
     for number in range(len(inputs["input_ids"])):
@@ -107,12 +109,12 @@ def test_beams_obey_the_rules_too(case):
 
         def ruled(prefixes, ask=ask):
             rows = zip(prefixes, ask(prefixes), strict=True)
-            return [without(repetition_penalty((START, *prefix), row), [5]) for prefix, row in rows]
+            return [without(repetition_penalty((start, *prefix), row), [5]) for prefix, row in rows]
 
         expected = reference_search.beam_search(ruled, END, STEPS, num_beams=3)
         for beam, found in enumerate(expected):
             row = output.sequences[3 * number + beam].tolist()
-            assert row[: len(found.tokens) + 1] == [START, *found.tokens]
+            assert row[: len(found.tokens) + 1] == [start, *found.tokens]
             assert output.sequences_scores[3 * number + beam].item() == pytest.approx(found.score, abs=1e-4)
 
 

@@ -43,7 +43,7 @@ def test_wide_beam_search_is_exhaustive(case, seeds):
         penalty = (1.0, 0.0, 2.0, -1.0)[seed % 4]
         options = {"num_beams": 125, "length_penalty": penalty, "early_stopping": "never"}
         found = search(model, source, max_new_tokens=4, num_return_sequences=10, **options)
-        asking = reference_search.asking(model, source, prompt=(1,))
+        asking = reference_search.asking(model, source)
         expected = reference_search.exhaustive_search(asking, END, 4, penalty)
         scores = {one.tokens: one.score for one in expected}
         assert found[0][0] == expected[0].tokens
@@ -59,7 +59,7 @@ def test_beam_search_is_the_plain_loop(case):
     sources = torch.randint(3, model.config.vocab_size, (2, 5), generator=torch.Generator().manual_seed(1))
     lengths = set()
     for row in range(2):
-        asking = reference_search.asking(model, sources[row : row + 1], prompt=(1,))
+        asking = reference_search.asking(model, sources[row : row + 1])
         end = reference_search.greedy_search(asking, end=-1, longest=4)[-1]  # a token that the model likes to write
         for early_stopping in (False, True, "never"):
             for penalty in (1.0, 0.0, 2.5, -0.5):
@@ -76,7 +76,7 @@ def test_beam_search_is_the_plain_loop(case):
 def test_the_start_and_a_prompt_count_neither_in_the_score_nor_in_the_length(case):
     model = case.model(seed=1, sharpness=2.0, **small_vocabulary(case, 11))
     source = torch.randint(3, model.config.vocab_size, (1, 5), generator=torch.Generator().manual_seed(2))
-    asking = reference_search.asking(model, source, prompt=(1, 5, 7))
+    asking = reference_search.asking(model, source, prompt=(5, 7))
     expected = reference_search.beam_search(asking, END, 5, num_beams=3, length_penalty=1.5)
     for prompt in ([[1, 5, 7]], [[5, 7]]):  # `generate` puts the start token in front
         options = {"decoder_input_ids": torch.tensor(prompt), "num_beams": 3, "num_return_sequences": 3}
@@ -88,7 +88,7 @@ def test_the_translator_searches_and_scores_by_the_same_formula(case):
     tokenizer = train_tokenizer(["un due tre quattro cinque sei", "one two three four five six"], 40, kind="word")
     model = case.model(seed=3, sharpness=2.0, vocab_size=len(tokenizer))
     text = "one two five"
-    asking = reference_search.asking(model, tokenizer(text, return_tensors="pt").input_ids, prompt=(1,))
+    asking = reference_search.asking(model, tokenizer(text, return_tensors="pt").input_ids)
     translator, scores = Translator(model, tokenizer), []
     for penalty in (1.0, 0.0, 2.0, -0.5):
         options = {"num_beams": 4, "length_penalty": penalty}

@@ -42,7 +42,6 @@ def first_of_families(found):
 
 every_head = pytest.mark.parametrize("case", cases(heads=True))
 heads = pytest.mark.parametrize("case", list(first_of_families(cases(heads=True))))
-STILL = {"dropout": 0.0, "attention_dropout": 0.0}
 SOURCES, TARGETS = (7, 4, 1, 9, 2, 5, 3, 6), (5, 6, 2, 3, 8, 1, 4, 7)
 
 
@@ -132,7 +131,7 @@ def complaints():
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_accumulated_batches_are_one_batch(case, smoothing, tmp_path):
     rows, rate = rows_of(case), 0.5
-    reference = case.model(sharpness=2, **STILL)
+    reference = case.model(sharpness=2, **case.still).train()
     begin = weights_of(reference)
     loss = explicit_loss(reference, rows, smoothing)
     loss.backward()
@@ -142,7 +141,7 @@ def test_accumulated_batches_are_one_batch(case, smoothing, tmp_path):
     ways = [(Seq2SeqTrainer, None, size, 8 // size) for size in (8, 1, 2)]
     ways += [(TokenBatchTrainer, tokens, 3, steps) for tokens, steps in ((1000, 1), (1, 8), (20, 4))]
     for trainer_class, tokens, size, steps in ways:
-        model = case.model(sharpness=2, **STILL)
+        model = case.model(sharpness=2, **case.still)
         model.load_state_dict(begin)
         trainer = make_trainer(
             tmp_path, model, rows, trainer_class, tokens, per_device_train_batch_size=size, optim="sgd",
@@ -162,7 +161,7 @@ def test_accumulated_batches_are_one_batch(case, smoothing, tmp_path):
 @every_head
 def test_every_parameter_has_a_gradient(case):
     """None is left out of the loss: several processes would wait for it in vain."""
-    model = case.model(**STILL).train()
+    model = case.model(**case.still).train()
     explicit_loss(model, rows_of(case)).backward()
     assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
 
@@ -172,7 +171,7 @@ def test_padding_changes_neither_loss_nor_gradient(case):
     rows = rows_of(case)
     tokenizer, results = word_tokenizer(), []
     for multiple, left, right in ((None, 0, 0), (8, 0, 0), (None, 3, 0), (None, 0, 5), (16, 2, 1)):
-        model = case.model(sharpness=2, **STILL).train()
+        model = case.model(sharpness=2, **case.still).train()
         batch = DataCollatorForSeq2Seq(tokenizer, model=model, pad_to_multiple_of=multiple)(
             [dict(row, attention_mask=[1] * len(row["input_ids"])) for row in rows]
         )
@@ -182,7 +181,7 @@ def test_padding_changes_neither_loss_nor_gradient(case):
         loss.backward()
         norm = torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm()
         results.append((float(loss.detach()), float(norm)))
-    assert results[0][0] == pytest.approx(float(explicit_loss(case.model(sharpness=2, **STILL), rows)), rel=1e-5)
+    assert results[0][0] == pytest.approx(float(explicit_loss(case.model(sharpness=2, **case.still), rows)), rel=1e-5)
     for result in results:
         assert result == pytest.approx(results[0], rel=1e-4)
 
@@ -243,7 +242,7 @@ def test_other_ways_to_train_run_and_learn(case, tmp_path):
         {"max_grad_norm": 0.1},
         {"bf16": True, "label_smoothing_factor": 0.1, "gradient_accumulation_steps": 2},
     ):
-        model = case.model(**STILL)
+        model = case.model(**case.still)
         before = float(explicit_loss(model, rows).detach())
         trainer = make_trainer(
             tmp_path, model, rows, max_steps=4, per_device_train_batch_size=4, learning_rate=1e-2,
@@ -481,7 +480,7 @@ def score_variants():
 
 @pytest.mark.parametrize(("case", "options"), score_variants())
 def test_adapters_train_save_load_and_merge(case, options, tmp_path):
-    rows, options = rows_of(case), STILL | options
+    rows, options = rows_of(case), case.still | options
     base = case.model(sharpness=2, **options)
     begin = weights_of(base)
     before = float(explicit_loss(base, rows).detach())
@@ -536,7 +535,7 @@ def test_adapters_train_save_load_and_merge(case, options, tmp_path):
 @pytest.mark.parametrize("whole", ["lm_head", "embed_tokens"])
 def test_modules_that_are_trained_whole_beside_adapters(case, whole, tmp_path):
     rows = rows_of(case)
-    base = case.model(sharpness=2, **STILL)
+    base = case.model(sharpness=2, **case.still)
     begin = weights_of(base)
     names = [name for name in linear_names(base) if not name.endswith(whole)] or ["lm_head"]
     config = peft.LoraConfig(r=2, target_modules=names, modules_to_save=[whole])
@@ -545,7 +544,7 @@ def test_modules_that_are_trained_whole_beside_adapters(case, whole, tmp_path):
     trainer.train()
     trainer.save_model(str(tmp_path / "adapter"))
     logits = [single(model.eval(), row).logits for row in rows]
-    fresh = case.model(sharpness=2, **STILL)
+    fresh = case.model(sharpness=2, **case.still)
     fresh.load_state_dict(begin)
     loaded = peft.PeftModel.from_pretrained(fresh, tmp_path / "adapter").eval()
     for row, expected in zip(rows, logits, strict=True):
@@ -570,7 +569,7 @@ def test_a_compiled_training_step_is_the_eager_one(case, tmp_path):
     results = []
     for compiled in ({}, {"torch_compile": True, "torch_compile_backend": "inductor"}):
         torch._dynamo.reset()
-        model = case.model(sharpness=2, **STILL)
+        model = case.model(sharpness=2, **case.still)
         trainer = make_trainer(
             tmp_path, model, rows, per_device_train_batch_size=2, optim="sgd", learning_rate=1e-3, max_steps=12,
             max_grad_norm=1e9, lr_scheduler_type="constant", **compiled,
@@ -588,7 +587,7 @@ def test_a_compiled_training_step_is_the_eager_one(case, tmp_path):
 def test_ragged_batches_are_not_compiled_for_ever(case):
     torch._dynamo.reset()
     counter = CompileCounterWithBackend("eager")
-    model = case.model(sharpness=2, **STILL).train()
+    model = case.model(sharpness=2, **case.still).train()
     compiled = torch.compile(model, backend=counter)
     counts = []
     for number in range(1, 25):
@@ -605,14 +604,14 @@ import json, os, sys
 import torch
 from pathlib import Path
 from contract import Case
-from test_contract_trainer import STILL, make_trainer, rows_of, weights_of
+from test_contract_trainer import make_trainer, rows_of, weights_of
 from hf_attn.training import TokenBatchTrainer
 from transformers import Seq2SeqTrainer
 
 folder, settings, found = Path(sys.argv[1]), json.loads(sys.argv[2]), {}
 for number, (names, tokens) in enumerate(settings["runs"]):
     case = Case(*names)
-    model = case.model(sharpness=2, **STILL)
+    model = case.model(sharpness=2, **case.still)
     trainer = make_trainer(
         folder / str(number), model, rows_of(case), Seq2SeqTrainer if tokens is None else TokenBatchTrainer, tokens,
         per_device_train_batch_size=settings["size"], gradient_accumulation_steps=settings["accumulation"],

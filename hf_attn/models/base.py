@@ -58,9 +58,11 @@ class AttnPreTrainedModel(PreTrainedModel):
 
         Recurrent matrices are orthogonal (Saxe 2014, arXiv 1312.6120), as Bahdanau 2015 (B.1) has them; input matrices
         are uniform after Glorot 2010. Everything else follows transformers: normal with `config.initializer_range`,
-        norms one, biases zero.
+        times the module's `initial_scale` where it has one, norms one, biases zero.
         """
         super()._init_weights(module)
+        if isinstance(module, nn.Linear) and hasattr(module, "initial_scale"):
+            init.normal_(module.weight, std=self.config.initializer_range * module.initial_scale)
         if isinstance(module, (nn.RNNBase, nn.RNNCellBase)):
             for name, parameter in module.named_parameters(recurse=False):
                 if name.startswith("weight_hh"):

@@ -24,7 +24,6 @@ from functools import partial
 import torch
 from torch import nn
 from transformers import GenerationMixin
-from transformers import initialization as init
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import (
     BaseModelOutput,
@@ -71,14 +70,6 @@ class AttnTransformerPreTrainedModel(AttnPreTrainedModel):
     _supports_attention_backend = True
     _can_compile_fullgraph = True
     _skip_keys_device_placement = ["cache"]
-
-    def _init_weights(self, module: nn.Module):
-        """Fill the parameters of one module, unless they were loaded: by what scores are not divided the matrix of the
-        queries is, as in Mesh TensorFlow (T5)."""
-        super()._init_weights(module)
-        if isinstance(module, MultiHeadAttention) and not self.config.scale_attention:
-            std = self.config.initializer_range * module.head_dim**-0.5
-            init.normal_(module.query_projection.weight, std=std)
 
 
 def make_norm(config: AttnTransformerConfig) -> nn.Module:

@@ -30,7 +30,8 @@ class MultiHeadAttention(nn.Module):
         data_size: Width of what is attended to; hidden_size by default.
         head_dim: Width of a head; hidden_size / num_heads by default.
         bias: Whether the four projections have biases.
-        scaled: Whether the dot products are divided by sqrt(head_dim).
+        scaled: Whether the dot products are divided by sqrt(head_dim); if not, the initial matrix of the queries is, as
+            in T5 (Mesh TensorFlow).
         dropout: Probability of dropping a weight in training.
         layer_index: Where this layer keeps its keys and values in a cache.
 
@@ -64,6 +65,8 @@ class MultiHeadAttention(nn.Module):
         self.value_projection = nn.Linear(data_size, inner_size, bias=bias)
         self.output_projection = nn.Linear(inner_size, hidden_size, bias=bias)
         self.score = (ScaledDot if scaled else Dot)(self.head_dim, self.head_dim)
+        if not scaled:
+            self.query_projection.initial_scale = self.head_dim**-0.5  # for base.py's `_init_weights`
 
     def split_heads(self, states: torch.Tensor) -> torch.Tensor:
         """(batch, length, heads * head_dim) -> (batch, heads, length, head_dim)"""
