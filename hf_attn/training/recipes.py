@@ -186,6 +186,15 @@ RECIPES: dict[str, Recipe] = {
         "arithmetic (section 6); it draws weights uniformly from [-0.04, 0.04] and drops 0.3 for English-German; "
         + _SENTENCES.format(128),
     ),
+    "convs2s": Recipe(
+        "Gehring et al. 2017, arXiv 1705.03122, sections 4 and 5 (English-Romanian)",
+        "attn-convs2s",
+        _convs2s(20, 512, 0.2),
+        {"optim": "sgd", "optim_args": "momentum=0.99,nesterov=true", "learning_rate": 0.25, "max_grad_norm": 0.1}
+        | {"lr_scheduler_type": "constant", "tokens_per_batch": 1920, "vocab_size": 40000, "num_beams": 5},
+        "the paper normalises weights, and divides the learning rate by ten after each epoch once the validation "
+        "perplexity no longer falls; " + _SENTENCES.format(64),
+    ),
     "transformer-base": Recipe(
         "Vaswani et al. 2017, arXiv 1706.03762, Table 3 (base) and section 5",
         "attn-transformer",

@@ -16,7 +16,13 @@ TINY_TRANSFORMER = {"hidden_size": 8, "encoder_attention_heads": 2, "decoder_att
     "encoder_layers": 1, "decoder_layers": 1, "encoder_intermediate_size": 8, "decoder_intermediate_size": 8,
 }  # fmt: skip
 TINY_CONTROL = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
-TINY = {"attn-rnn": TINY_RNN, "attn-transformer": TINY_TRANSFORMER, "marian": TINY_CONTROL, "bart": TINY_CONTROL}
+TINY = {
+    "attn-rnn": TINY_RNN,
+    "attn-convs2s": TINY_RNN,
+    "attn-transformer": TINY_TRANSFORMER,
+    "marian": TINY_CONTROL,
+    "bart": TINY_CONTROL,
+}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +64,8 @@ def test_model_of_recipe_trains_and_generates(name, tokenizer):
 
 
 def test_paper_numbers():
-    """Vaswani 2017, Table 3 and equation 3; Bahdanau 2015, A.2.3; Sutskever 2014, 3.4; Luong 2015, 4.1."""
+    """Vaswani 2017, Table 3 and equation 3; Bahdanau 2015, A.2.3; Sutskever 2014, 3.4; Luong 2015, 4.1; Gehring 2017,
+    4.2 and 5.1."""
     base, big = RECIPES["transformer-base"], RECIPES["transformer-big"]
     columns = ("encoder_layers", "hidden_size", "encoder_intermediate_size", "encoder_attention_heads", "dropout")
     assert [base.config[column] for column in columns] == [6, 512, 2048, 8, 0.1]
@@ -68,6 +75,10 @@ def test_paper_numbers():
         assert recipe.arguments["learning_rate"] == pytest.approx(peak, rel=1e-3)
     bahdanau = RECIPES["bahdanau"].config
     assert (bahdanau["hidden_size"], bahdanau["embedding_size"], bahdanau["attention_size"]) == (1000, 620, 1000)
+    convs2s = RECIPES["convs2s"]
+    columns = ("encoder_layers", "decoder_layers", "hidden_size", "encoder_kernel_size", "decoder_kernel_size")
+    assert [convs2s.config[column] for column in columns] == [20, 20, 512, 3, 3]
+    assert (convs2s.arguments["learning_rate"], convs2s.arguments["max_grad_norm"]) == (0.25, 0.1)
     for name in ("sutskever", "luong"):
         assert RECIPES[name].config["rnn_type"] == "lstm"
         assert (RECIPES[name].config["decoder_layers"], RECIPES[name].config["hidden_size"]) == (4, 1000)
