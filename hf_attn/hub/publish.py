@@ -42,7 +42,8 @@ MEASURED = (  # of a split, in all_results.json
 SHAPE = (  # fields of a configuration that a card shows
     *("rnn_type", "bidirectional", "attention_type", "score_function", "position_type", "norm_first", "norm_type"),
     *("hidden_size", "d_model", "embedding_size", "attention_size", "encoder_layers", "decoder_layers"),
-    *("encoder_attention_heads", "decoder_attention_heads", "encoder_intermediate_size", "encoder_ffn_dim", "dropout"),
+    *("encoder_attention_heads", "decoder_attention_heads", "encoder_intermediate_size", "encoder_ffn_dim"),
+    *("encoder_kernel_size", "decoder_kernel_size", "dropout"),
 )
 DESCRIPTIONS = {
     "none": "A recurrent encoder-decoder without attention, after Sutskever et al. 2014 and Cho et al. 2014.",
@@ -55,6 +56,7 @@ EXAMPLES = {
     **{"fr": "Où est la gare ?", "it": "Dov'è la stazione?", "ko": "역이 어디예요?"},
 }
 PHRASEBOOK = {
+    "attn-convs2s": "A convolutional encoder-decoder with attention in every layer, after Gehring et al. 2017.",
     "data_name": "hf_attn phrasebook",
     "data_license": "apache-2.0",
     "attribution": "The phrasebook is part of hf_attn: a grammar draws its sentences.",
