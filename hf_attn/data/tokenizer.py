@@ -32,7 +32,9 @@ _BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(256)]
 _BYTE_OF_TOKEN = {token: byte for byte, token in enumerate(_BYTE_TOKENS)}
 
 
-def train_tokenizer(texts: Iterable[str], vocab_size: int, *, kind: str = "bpe") -> PreTrainedTokenizerFast:
+def train_tokenizer(
+    texts: Iterable[str], vocab_size: int, *, kind: str = "bpe", mask_token: bool = False, sentinels: int = 0
+) -> PreTrainedTokenizerFast:
     """Train a tokenizer on texts of all the languages that it shall serve.
 
     The text is brought to Unicode form NFC and cut into words (see `split_words`) before pieces are learned; the space
@@ -50,32 +52,41 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int, *, kind: str = "bpe")
         texts: a list or any other iterable, read once.
         vocab_size: largest number of pieces, special tokens included. Few texts may give fewer.
         kind: "bpe" or "word".
+        mask_token: whether to add `<mask>`, for denoising as BART does it.
+        sentinels: how many of `<extra_id_0>`, `<extra_id_1>`, ... to add, for span corruption as T5 does it.
 
     Returns:
         The tokenizer, for `AutoTokenizer` when saved. It never truncates unasked.
 
     Raises:
-        ValueError: for an unknown `kind`, a `vocab_size` too small, or `texts` that are empty, no strings, or not
-            valid Unicode (lone surrogates).
+        ValueError: for an unknown `kind`, a `vocab_size` too small, negative `sentinels`, or `texts` that are empty, no
+            strings, or not valid Unicode (lone surrogates).
     """
     if kind not in ("bpe", "word"):
         raise ValueError(f"kind must be 'bpe' or 'word', got {kind!r}")
-    smallest = len(SPECIAL_TOKENS) + (len(_BYTE_TOKENS) if kind == "bpe" else 0) + 1
+    if not is_whole(sentinels):
+        raise ValueError(f"sentinels must be a whole number of 0 or more, got {sentinels!r}")
+    extra = [*(["<mask>"] if mask_token else []), *(f"<extra_id_{number}>" for number in range(sentinels))]
+    smallest = len(SPECIAL_TOKENS) + (len(_BYTE_TOKENS) if kind == "bpe" else 0) + 1 + len(extra)
     if not is_whole(vocab_size, smallest):
         contents = "4 special tokens, 256 bytes and 1 piece" if kind == "bpe" else "4 special tokens and 1 word"
+        contents += f", {len(extra)} more special tokens" if extra else ""
         raise ValueError(
             f"vocab_size must be a whole number of at least {smallest} ({contents}) for kind={kind!r}, "
             f"got {vocab_size!r}"
         )
     tokenizer = _pipeline(kind)
     words = _count_words(tokenizer, texts)
-    tokenizer.model = _bpe(words, vocab_size) if kind == "bpe" else _word_level(words, vocab_size)
+    learned = vocab_size - len(extra)
+    tokenizer.model = _bpe(words, learned) if kind == "bpe" else _word_level(words, learned)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 2)]
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         **SPECIAL_TOKENS,
+        **({"mask_token": "<mask>"} if mask_token else {}),
+        **({"extra_special_tokens": extra[mask_token:]} if sentinels else {}),
         split_special_tokens=True,  # special tokens in the user's text are text
         clean_up_tokenization_spaces=False,
         padding_side="right",

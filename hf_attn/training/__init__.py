@@ -12,6 +12,7 @@ from .averaging import average_checkpoints, last_checkpoints, load_average
 from .batching import TokenBatchSampler, TokenBatchTrainer, pair_lengths
 from .callbacks import ClockCallback, PatienceCallback, TimeLimitCallback
 from .checkpoints import is_readable, last_complete_checkpoint
+from .denoising import DenoisingCollator, SpanCorruptionCollator
 from .objectives import AlignmentSupervision, AlignmentTrainer, ReinforcementTrainer, add_links, supervise_alignment
 from .recipes import RECIPES, Recipe, build_config, build_model, get_recipe, model_from_config, training_arguments
 
@@ -21,10 +22,12 @@ __all__ = [
     "AlignmentTrainer",
     "ClockCallback",
     "DataTrainingArguments",
+    "DenoisingCollator",
     "ModelArguments",
     "PatienceCallback",
     "Recipe",
     "ReinforcementTrainer",
+    "SpanCorruptionCollator",
     "TimeLimitCallback",
     "TokenBatchSampler",
     "TokenBatchTrainer",

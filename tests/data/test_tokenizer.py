@@ -253,6 +253,23 @@ def test_vocab_size_is_the_limit(bpe: PreTrainedTokenizerBase) -> None:
     assert sorted(bpe.get_vocab().values()) == list(range(400))
 
 
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_mask_and_sentinels_are_special_tokens_within_the_limit(kind: str, tmp_path: Path) -> None:
+    trained = train_tokenizer(SENTENCES, 300, kind=kind, mask_token=True, sentinels=3)
+    plain = train_tokenizer(SENTENCES, 300, kind=kind)
+    names = ["<mask>", "<extra_id_0>", "<extra_id_1>", "<extra_id_2>"]
+    trained.save_pretrained(tmp_path)
+    for tokenizer in (trained, AutoTokenizer.from_pretrained(tmp_path)):
+        ids = tokenizer.convert_tokens_to_ids(names)
+        assert sorted(tokenizer.get_vocab().values()) == list(range(len(tokenizer))) and len(tokenizer) <= 300
+        assert tokenizer.mask_token_id == ids[0] and set(ids) <= set(tokenizer.all_special_ids)
+        assert tokenizer.decode([*ids, *tokenizer("the cat").input_ids], skip_special_tokens=True) == "the cat"
+        assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3]) == ["<pad>", "<s>", "</s>", "<unk>"]
+        typed = tokenizer("<mask> <extra_id_0>").input_ids
+        assert not set(ids) & set(typed)  # text, as typed special tokens are
+    assert plain.mask_token is None and not set(names) & set(plain.get_vocab())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -264,6 +281,8 @@ def test_vocab_size_is_the_limit(bpe: PreTrainedTokenizerBase) -> None:
         ({"texts": ["a"], "vocab_size": 260}, "vocab_size.*261.*260"),
         ({"texts": ["a"], "vocab_size": 4, "kind": "word"}, "vocab_size.*5.*4"),
         ({"texts": ["a"], "vocab_size": 400, "kind": "unigram"}, "kind.*unigram"),
+        ({"texts": ["a"], "vocab_size": 264, "mask_token": True, "sentinels": 3}, "265.*4 more special tokens.*264"),
+        ({"texts": ["a"], "vocab_size": 400, "sentinels": -1}, "sentinels must be a whole number.*-1"),
     ],
 )
 def test_clear_errors(arguments: dict, message: str) -> None:
