@@ -14,6 +14,8 @@ METRICS = {
     "bleu": "HfAttnBleu",
     "chrf": "HfAttnChrf",
     "gleu": "HfAttnGleu",
+    "meteor": "HfAttnMeteor",
+    "bertscore": "HfAttnBertscore",
     "perplexity": "HfAttnPerplexity",
     "alignment_error_rate": "HfAttnAlignmentErrorRate",
 }
@@ -52,7 +54,7 @@ def load_metric(name: str, **kwargs: Any) -> evaluate.Metric:
 
     Raises:
         ValueError: no metric has this name.
-        ImportError: `evaluate` or `sacrebleu` is not installed.
+        ImportError: `evaluate`, `sacrebleu` or `nltk` is not installed.
     """
     script = _script_name(name)
     module = importlib.import_module(f".metrics.{script}.{script}", __package__)

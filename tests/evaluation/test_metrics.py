@@ -13,7 +13,7 @@ import sacrebleu
 from hf_attn.evaluation import METRICS, load_metric, metric_path
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ["alignment_error_rate", "bleu", "chrf", "gleu", "perplexity"]
+NAMES = ["alignment_error_rate", "bertscore", "bleu", "chrf", "gleu", "meteor", "perplexity"]
 HYPOTHESES = [  # 7 + 5 tokens
     "le chat est assis sur le tapis",
     "il fait beau aujourd'hui dehors",
@@ -27,7 +27,7 @@ def refuse(*args, **kwargs):
     raise AssertionError("the network was used")
 socket.socket.connect = socket.getaddrinfo = refuse
 from hf_attn.evaluation import metric_path
-imported = [name for name in ("evaluate", "sacrebleu", "datasets") if name in sys.modules]
+imported = [name for name in ("evaluate", "sacrebleu", "datasets", "nltk") if name in sys.modules]
 import evaluate
 
 data = dict(predictions={HYPOTHESES!r}, references={REFERENCES!r})
@@ -138,7 +138,7 @@ def test_a_refused_call_leaves_nothing_behind():
     assert metric.compute(predictions=HYPOTHESES, references=REFERENCES)["sys_len"] == 12
 
 
-@pytest.mark.parametrize("name", ["bleu", "chrf", "gleu"])
+@pytest.mark.parametrize("name", ["bertscore", "bleu", "chrf", "gleu", "meteor"])
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -156,7 +156,9 @@ def test_what_is_not_allowed_is_named(name, columns, message):
 def test_names():
     assert sorted(METRICS) == NAMES
     for call in (load_metric, metric_path):
-        with pytest.raises(ValueError, match="'rouge'.*bleu, chrf, gleu, perplexity, alignment_error_rate"):
+        with pytest.raises(
+            ValueError, match="'rouge'.*bleu, chrf, gleu, meteor, bertscore, perplexity, alignment_error_rate"
+        ):
             call("rouge")
 
 
