@@ -25,8 +25,8 @@ class AttnConvS2SConfig(JointVocabulary, PreTrainedConfig):
         hidden_size: Width of the convolutions' inputs and outputs.
         embedding_size: Width of the embeddings, of the attention, and of what the output layer reads; None for
             hidden_size.
-        encoder_layers: Number of encoder blocks.
-        decoder_layers: Number of decoder blocks; each attends to the source.
+        encoder_layers: Number of encoder layers.
+        decoder_layers: Number of decoder layers; each attends to the source.
         encoder_kernel_size: Tokens in a window of the encoder's convolutions, the token itself in its centre; odd.
         decoder_kernel_size: Tokens in a window of the decoder's convolutions, the token itself at its end.
         num_attention_heads: Always 1.

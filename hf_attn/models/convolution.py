@@ -100,6 +100,19 @@ def zero_padding(states: torch.Tensor, real: torch.Tensor | None) -> torch.Tenso
     return states if real is None else states.masked_fill(~real[:, :, None], 0.0)
 
 
+def reorder(states: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """Let position i of each row be what was at order[i].
+
+    Args:
+        states: (batch, length, width)
+        order: (batch, length)
+
+    Returns:
+        (batch, length, width)
+    """
+    return states.gather(1, order[:, :, None].expand_as(states))
+
+
 def scale_gradient(states: torch.Tensor, factor: float) -> torch.Tensor:
     """Return the states unchanged; their gradient will be multiplied by `factor`."""
     constant = states.detach()

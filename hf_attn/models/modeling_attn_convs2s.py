@@ -17,10 +17,9 @@
 Each W is a matrix of its own, with a bias; m is the number of source tokens. Key and value differ: the key knows the
 neighbourhood of a token, the value adds the token itself.
 
-Paper: Gehring 2017 (arXiv 1705.03122) section 3. All sums of two are halved in variance by sqrt(0.5) but the query,
-which stays as equation 1 has it. Where it differs from the paper: no weight normalisation (Salimans & Kingma 2016,
-1602.07868), so that every matrix is one parameter that can be saved, tied and adapted as it is; the initial weights are
-those of section 3.5, the output layer's those of the embeddings. All layers have one width and one kernel size.
+Paper: Gehring 2017 (arXiv 1705.03122) section 3. Residual sums and the value are scaled by sqrt(0.5) (section 3.4); the
+query stays as equation 1 has it. Where it differs from the paper is said line by line below: no weight normalisation,
+the first weights of the output layer, and one width and one kernel size for all layers of a side.
 
 Axis names: batch, source_len, target_len, hidden_size, embedding_size, vocab_size. Attention has one head.
 Read before: attention.py (the equation), convolution.py (the gated convolution). Here: from ids to logits.
@@ -45,7 +44,7 @@ from transformers.utils.generic import can_return_tuple
 from .attention import run_attention
 from .base import AttnPreTrainedModel
 from .configuration_attn_convs2s import AttnConvS2SConfig
-from .convolution import GatedConvolution, Projection, scale_gradient, zero_padding
+from .convolution import GatedConvolution, Projection, reorder, scale_gradient, zero_padding
 from .inputs import check_cache_rows, check_input, check_mask, check_source
 from .masks import AttentionMask, padding_mask
 from .positions import LearnedPositions
@@ -62,7 +61,7 @@ class AttnConvS2SEncoderOutput(BaseModelOutput):
 
     Args:
         last_hidden_state: What attention averages, the values: (batch, source_len, embedding_size), zero at padding.
-        hidden_states: If asked for, the input of each block, (batch, source_len, hidden_size), and the keys.
+        hidden_states: If asked for, the input of each layer, (batch, source_len, hidden_size), and the keys.
         attentions: None: a convolutional encoder has none.
         key: What attention compares the queries with, (batch, source_len, embedding_size), zero at padding.
         attention_mask: (batch, source_len), the mask that the encoder used: `generate()` does not tell the decoder
@@ -214,13 +213,15 @@ class AttnConvS2SPreTrainedModel(AttnPreTrainedModel):
     def _init_weights(self, module: nn.Module):
         """Start as section 3.5 has it: embeddings from N(0, 0.1), and weights that keep the variance of their input
         (convolution.py); biases zero."""
+        # differs from the paper: no weight normalisation (Salimans & Kingma 2016, arXiv 1602.07868); so a matrix is one
+        # parameter, which can be saved, tied and adapted as it is
         super()._init_weights(module)
         if isinstance(module, Projection):
             init.normal_(module.weight, std=module.initial_range)
 
 
 class AttnConvS2SEncoder(AttnConvS2SPreTrainedModel):
-    """Read the source: each block sees a wider neighbourhood of every token.
+    """Read the source: each layer sees a wider neighbourhood of every token.
 
     Args:
         config: The model's configuration.
@@ -228,6 +229,7 @@ class AttnConvS2SEncoder(AttnConvS2SPreTrainedModel):
 
     def __init__(self, config: AttnConvS2SConfig):
         super().__init__(config)
+        # differs from the paper, whose larger models have several widths and kernel sizes: one of each for all layers
         width, hidden_size = config.embedding_width, config.hidden_size
         self.embed_tokens = nn.Embedding(config.vocab_size, width, padding_idx=config.pad_token_id)
         self.embed_positions = LearnedPositions(config.max_position_embeddings, width)
@@ -280,7 +282,7 @@ class AttnConvS2SEncoder(AttnConvS2SPreTrainedModel):
         if mask is not None:  # the real tokens of a row move to its front, so that neighbours stand side by side
             order = (~mask).long().argsort(dim=1, stable=True)
             real = mask.gather(1, order)
-            inputs_embeds = move(inputs_embeds, order)
+            inputs_embeds = reorder(inputs_embeds, order)
         positions = torch.arange(shape[1], device=inputs_embeds.device)[None]
 
         embeddings = self.dropout(inputs_embeds + self.embed_positions(positions))
@@ -297,7 +299,7 @@ class AttnConvS2SEncoder(AttnConvS2SPreTrainedModel):
 
         if order is not None:
             restore = order.argsort(dim=1)
-            key, value, *all_states = (move(states, restore) for states in (key, value, *all_states))
+            key, value, *all_states = (reorder(states, restore) for states in (key, value, *all_states))
         return AttnConvS2SEncoderOutput(
             last_hidden_state=value,
             hidden_states=tuple(all_states) if output_hidden_states else None,
@@ -306,21 +308,8 @@ class AttnConvS2SEncoder(AttnConvS2SPreTrainedModel):
         )
 
 
-def move(states: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
-    """Let position i of each row be what was at order[i].
-
-    Args:
-        states: (batch, source_len, width)
-        order: (batch, source_len)
-
-    Returns:
-        (batch, source_len, width)
-    """
-    return states.gather(1, order[:, :, None].expand_as(states))
-
-
 class AttnConvS2SDecoder(AttnConvS2SPreTrainedModel):
-    """Write the target: each block sees more of what was written, and looks at the source again.
+    """Write the target: each layer sees more of what was written, and looks at the source again.
 
     Args:
         config: The model's configuration.
@@ -373,7 +362,7 @@ class AttnConvS2SDecoder(AttnConvS2SPreTrainedModel):
 
         Returns:
             Output vectors (batch, target_len, embedding_size), the cache, and what was asked for: `cross_attentions`, a
-            tuple over layers of (batch, 1, target_len, source_len); `hidden_states`, the input of each block and the
+            tuple over layers of (batch, 1, target_len, source_len); `hidden_states`, the input of each layer and the
             output vectors.
 
         Raises:
@@ -389,8 +378,6 @@ class AttnConvS2SDecoder(AttnConvS2SPreTrainedModel):
         sizes = self.config.target_vocab_size, self.config.embedding_width
         batch, target_len = check_input(input_ids, inputs_embeds, *sizes, "decoder_")
         check_decoder_arguments(encoder_outputs, cache, batch)
-        if self.gradient_checkpointing and self.training and torch.is_grad_enabled():
-            use_cache, cache = False, None  # as in the other families
         cached_len = 0 if cache is None else cache.length
         check_length(self.config, cached_len + target_len)
         check_mask("decoder_attention_mask", attention_mask, batch, cached_len + target_len)
@@ -582,6 +569,7 @@ class AttnConvS2SForConditionalGeneration(Seq2SeqMixin, AttnConvS2SPreTrainedMod
     def __init__(self, config: AttnConvS2SConfig):
         super().__init__(config)
         self.model = AttnConvS2SModel(config)
+        # differs from the paper: starts like an embedding, N(0, 0.1), tied to one or not
         self.lm_head = nn.Linear(config.embedding_width, self.model.decoder.embed_tokens.num_embeddings)
         self.post_init()
 
