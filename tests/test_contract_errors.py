@@ -79,6 +79,33 @@ PAIRS = {
         {"hidden_size": 6, "encoder_attention_heads": 2, "decoder_attention_heads": 2, "position_type": "rotary"},
         "hidden_size / encoder_attention_heads=3 must be a multiple of .*2",
     ),
+    "an odd head of a given width": (
+        {"head_dim": 5, "position_type": "rotary"},
+        "head_dim=5 must be a multiple of .*2",
+    ),
+    "an order of sinusoids without any": (
+        {"position_type": "learned", "sinusoidal_order": "concatenated"},
+        "sinusoidal_order='concatenated' needs position_type='sinusoidal', got position_type='learned'",
+    ),
+    "buckets without relative positions": (
+        {"relative_attention_num_buckets": 16},
+        "relative_attention_num_buckets=16 needs position_type='relative', got position_type='sinusoidal'",
+    ),
+    "a farthest distance without relative positions": (
+        {"relative_attention_max_distance": 64},
+        "relative_attention_max_distance=64 needs position_type='relative'",
+    ),
+    "too few buckets": (
+        {"position_type": "relative", "relative_attention_num_buckets": 3},
+        "relative_attention_num_buckets=3 must be at least 4",
+    ),
+    "more buckets than distances": (
+        {"position_type": "relative", "relative_attention_max_distance": 16},
+        "relative_attention_max_distance=16 greater than the 16 distances",
+    ),
+    "a norm that may divide by zero": ({"layer_norm_eps": 0}, "layer_norm_eps=0 must be greater than 0 and finite"),
+    "a norm of nothing": ({"layer_norm_eps": math.inf}, "layer_norm_eps=inf must be greater than 0 and finite"),
+    "nothing left inside": ({"activation_dropout": 1.0}, "activation_dropout=1.0 must be at least 0 and less than 1"),
     "shared embeddings of two vocabularies": (
         {"share_embeddings": True, "decoder_vocab_size": 9},
         "share_embeddings=True needs a joint vocabulary.*decoder_vocab_size=9",

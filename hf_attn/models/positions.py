@@ -56,7 +56,7 @@ def sinusoidal(positions: torch.Tensor, dim: int, base: float = 10000.0, order: 
         ValueError: If the order is unknown.
     """
     if order not in ("interleaved", "concatenated"):
-        raise ValueError(f"sinusoidal_order={order!r} is unknown; choose 'interleaved' or 'concatenated'")
+        raise ValueError(f"order={order!r} is unknown; choose 'interleaved' or 'concatenated'")
     angles = positions[..., None].float() * inverse_frequencies(dim, base, positions.device)  # (..., length, pairs)
     if order == "concatenated":
         return torch.cat([angles.sin(), angles.cos()], dim=-1)[..., :dim]

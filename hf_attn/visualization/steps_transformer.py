@@ -94,17 +94,13 @@ def transformer_steps(
             [Quantity("keys", key[0, head], pieces, shape_of(**shape, head_dim=head_dim))],
             [body_of(multihead.keys_and_values)],
         ),
-        Step(
-            "Scaling",
-            "score_j = query · key_j / √head_dim" + (" + bias_j" if added else ""),
-            f"Dot products grow with the width of the vectors. Divided by √{head_dim} = {head_dim**0.5:.2f} they stay "
-            "where the softmax still tells them apart.",
+        _scores_step(
+            attention,
             [
                 Quantity("query · key", products[at], pieces, shape_of(**shape)),
                 *added,
                 Quantity("scores", scores[at], pieces, shape_of(**shape)),
             ],
-            [line_of(type(attention.score).__init__, "self.scale ="), body_of(type(attention.score).forward)],
         ),
         Step(
             "Mask",
@@ -141,7 +137,7 @@ def transformer_steps(
         ),
         Step(
             "Output",
-            "p = softmax(E state)",
+            _output_formula(model.config),
             _what_follows(layer, len(model.model.decoder.layers), kind),
             [
                 vector("last state", outputs.decoder_hidden_states[-1][0, position], "hidden_size"),
@@ -151,6 +147,30 @@ def transformer_steps(
         ),
     ]
     return steps
+
+
+def _scores_step(attention, quantities: list[Quantity]) -> Step:
+    """Make scores of dot products, and of the position bias where there is one."""
+    score, head_dim = type(attention.score), attention.head_dim
+    bias = " + bias_j" if len(quantities) == 3 else ""
+    if attention.score.scale == 1:
+        meaning = (
+            "The dot products are the scores: the matrix that made the query has learned how large they are to be."
+        )
+        return Step("Scores", "score_j = query · key_j" + bias, meaning, quantities, [body_of(score.forward)])
+    return Step(
+        "Scaling",
+        "score_j = query · key_j / √head_dim" + bias,
+        f"Dot products grow with the width of the vectors. Divided by √{head_dim} = {head_dim**0.5:.2f} they stay "
+        "where the softmax still tells them apart.",
+        quantities,
+        [line_of(score.__init__, "self.scale ="), body_of(score.forward)],
+    )
+
+
+def _output_formula(config) -> str:
+    state = "E state / √hidden_size" if config.scale_output else "E state"
+    return f"p = softmax({state} + b)" if config.output_bias else f"p = softmax({state})"
 
 
 def _inputs(decoder, block, outputs, layer: int, kind: str):

@@ -67,6 +67,23 @@ def test_the_recommended_alignment_is_saved_and_older_files_open(config_class, t
     assert (older.alignment_method, older.alignment_layer, older.alignment_heads) == ("weights", None, None)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hidden_size": 18, "head_dim": 4},  # 8 heads, which need not divide the width
+        {"head_dim": 6, "position_type": "rotary"},
+        {"decoder_start_token_id": 0},  # padding
+        {"layer_norm_eps": 1},
+        {"position_type": "relative", "relative_attention_num_buckets": 4, "relative_attention_max_distance": 3},
+        {"position_type": "alibi", "relative_attention_num_buckets": 32, "sinusoidal_order": "interleaved"},
+    ],
+)
+def test_a_transformer_takes_what_is_unusual_but_makes_sense(options, tmp_path):
+    AttnTransformerConfig(**options).save_pretrained(tmp_path)
+    loaded = AttnTransformerConfig.from_pretrained(tmp_path)
+    assert {name: getattr(loaded, name) for name in options} == options
+
+
 @pytest.mark.parametrize("config_class", [AttnRnnConfig, AttnTransformerConfig])
 def test_ids_inside_are_taken(config_class):
     config = config_class(vocab_size=10, decoder_vocab_size=12, share_embeddings=False, decoder_start_token_id=11)

@@ -1,15 +1,18 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """Encoder and decoder layers against loops over single vectors and against torch's own layers."""
 
+import functools
 import itertools
+import math
 
 import pytest
 import reference
 import torch
 from torch import nn
 from torch.nn import functional as F
+from transformers import T5Config
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
-from transformers.models.t5.modeling_t5 import T5LayerNorm
+from transformers.models.t5.modeling_t5 import T5Block, T5DenseActDense, T5DenseGatedActDense, T5LayerNorm
 
 from hf_attn.models.layers import NORMS, DecoderLayer, EncoderLayer, FeedForward
 from hf_attn.models.masks import AttentionMask
@@ -21,12 +24,12 @@ CAUSAL = AttentionMask(causal=True)
 KINDS = list(itertools.product([False, True], ["layer", "rms"]))  # norm_first, norm_type
 
 
-def make(layer_class, *, activation="relu", norm_type="layer", attention_dropout=0.0, **kwargs):
-    """A float64 layer with no parameter at a special value."""
+def make(layer_class, *, norm_type="layer", attention=None, network=None, **kwargs):
+    """A float64 layer with no parameter at a special value; `attention` and `network` are the options of its parts."""
     names = ("self_attention",) if layer_class is EncoderLayer else ("self_attention", "cross_attention")
-    attentions = {name: MultiHeadAttention(WIDTH, HEADS, dropout=attention_dropout) for name in names}
-    network = FeedForward(WIDTH, INNER, activation)
-    layer = layer_class(**attentions, feed_forward=network, make_norm=lambda: NORMS[norm_type](WIDTH), **kwargs)
+    parts = {name: MultiHeadAttention(WIDTH, HEADS, **attention or {}) for name in names}
+    parts["feed_forward"] = FeedForward(WIDTH, INNER, **network or {})
+    layer = layer_class(**parts, make_norm=lambda: NORMS[norm_type](WIDTH), **kwargs)
     for parameter in layer.double().parameters():
         nn.init.normal_(parameter, std=0.7)
     return layer
@@ -124,6 +127,87 @@ def test_rms_norm_is_that_of_t5():
     torch.testing.assert_close(narrow.float(), theirs(states), rtol=0.02, atol=0.02)
 
 
+# T5
+
+
+def t5_config(gated, is_decoder=False, dropout=0.0):
+    config = T5Config(
+        d_model=WIDTH, d_kv=4, num_heads=HEADS, d_ff=INNER, feed_forward_proj="gated-gelu" if gated else "relu",
+        dropout_rate=dropout, is_decoder=is_decoder,
+    )  # fmt: skip
+    config._attn_implementation = "eager"
+    return config
+
+
+def copy_network_to_t5(ours, theirs):
+    names = {"wi": "inner"} if ours.gate is None else {"wi_0": "gate", "wi_1": "inner"}
+    for name, own in (names | {"wo": "outer"}).items():
+        getattr(theirs, name).load_state_dict(getattr(ours, own).state_dict())
+
+
+def copy_to_t5(ours, theirs):
+    """Give T5's block the weights of our layer."""
+    kinds = {"SelfAttention": "self_attention", "EncDecAttention": "cross_attention", "DenseReluDense": "feed_forward"}
+    for sublayer in theirs.layer:
+        (name,) = (name for name in kinds if hasattr(sublayer, name))
+        sublayer.layer_norm.load_state_dict(getattr(ours, f"{kinds[name]}_norm").state_dict())
+        module, own = getattr(sublayer, name), getattr(ours, kinds[name])
+        if name == "DenseReluDense":
+            copy_network_to_t5(own, module)
+        else:
+            for letter, (weight, bias) in zip("qkvo", projections(own).values(), strict=True):
+                assert bias is None
+                getattr(module, letter).load_state_dict({"weight": weight})
+    return theirs
+
+
+@pytest.mark.parametrize("gated, activation", [(False, "relu"), (True, "gelu_new")])
+def test_feed_forward_is_that_of_t5_also_in_what_it_drops(gated, activation):
+    ours = FeedForward(WIDTH, INNER, activation, bias=False, gated=gated, dropout=0.4).double().train()
+    theirs = (T5DenseGatedActDense if gated else T5DenseActDense)(t5_config(gated, dropout=0.4)).double().train()
+    copy_network_to_t5(ours, theirs)
+    states, outputs = source(), []
+    for network in (ours, theirs):
+        torch.manual_seed(3)
+        outputs.append(network(states))
+    torch.testing.assert_close(outputs[0], outputs[1])
+    torch.testing.assert_close(gradients(outputs[0], [states]), gradients(outputs[1], [states]))
+    assert not torch.equal(outputs[0], ours.eval()(states))
+
+
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_t5_s_blocks_with_the_same_weights(gated, implementation):
+    close = functools.partial(torch.testing.assert_close, rtol=1e-5, atol=1e-5)  # T5's norm computes in float32
+    options = {
+        "attention": {"head_dim": 4, "bias": False, "scaled": False},
+        "network": {"activation": "gelu_new" if gated else "relu", "bias": False, "gated": gated},
+        "norm_type": "rms", "norm_first": True,
+    }  # fmt: skip
+    states, data = source(TARGET_LEN), source()
+    hidden = torch.zeros(BATCH, 1, 1, SOURCE_LEN).double().masked_fill(~SOURCE_MASK.padding[:, None, None], -math.inf)
+    future = torch.full((1, 1, TARGET_LEN, TARGET_LEN), -math.inf).double().triu(1)
+
+    bias = torch.randn(1, HEADS, SOURCE_LEN, SOURCE_LEN, dtype=torch.float64, requires_grad=True)
+    ours = make(EncoderLayer, **options)
+    theirs = copy_to_t5(ours, T5Block(t5_config(gated), layer_idx=0).double().eval())
+    output, _ = ours(data, bias, mask=SOURCE_MASK, implementation=implementation)
+    expected = theirs(data, hidden, bias)[0]
+    close(output, expected)
+    close(gradients(output, [data, bias]), gradients(expected, [data, bias]))
+
+    bias = torch.randn(1, HEADS, TARGET_LEN, TARGET_LEN, dtype=torch.float64, requires_grad=True)
+    ours = make(DecoderLayer, **options)
+    theirs = copy_to_t5(ours, T5Block(t5_config(gated, is_decoder=True), layer_idx=0).double().eval())
+    output, _, _ = ours(states, data, bias, mask=CAUSAL, source_mask=SOURCE_MASK, implementation=implementation)
+    expected = theirs(states, future, bias, data, hidden)[0]
+    close(output, expected)
+    close(gradients(output, [states, data, bias]), gradients(expected, [states, data, bias]))
+
+
+# torch
+
+
 def copy_attention(theirs, ours):
     for parameter, part in ((theirs.in_proj_weight, 0), (theirs.in_proj_bias, 1)):
         parameter.copy_(torch.cat([projections(ours)[name][part] for name in ("query", "key", "value")]))
@@ -155,19 +239,34 @@ def test_torch_s_layers_with_the_same_weights(norm_first, activation, training, 
     states, data = source(TARGET_LEN), source()
     padding, future = ~SOURCE_MASK.padding, torch.ones(TARGET_LEN, TARGET_LEN, dtype=torch.bool).triu(1)
 
-    ours = make(EncoderLayer, activation=activation, norm_first=norm_first).train(training)
+    ours = make(EncoderLayer, network={"activation": activation}, norm_first=norm_first).train(training)
     theirs = copy_to_torch(ours, nn.TransformerEncoderLayer(WIDTH, HEADS, INNER, **settings)).train(training)
     output, _ = ours(data, mask=SOURCE_MASK, implementation=implementation)
     expected = theirs(data, src_key_padding_mask=padding)
     torch.testing.assert_close(output, expected)
     torch.testing.assert_close(gradients(output, [data]), gradients(expected, [data]))
 
-    ours = make(DecoderLayer, activation=activation, norm_first=norm_first).train(training)
+    ours = make(DecoderLayer, network={"activation": activation}, norm_first=norm_first).train(training)
     theirs = copy_to_torch(ours, nn.TransformerDecoderLayer(WIDTH, HEADS, INNER, **settings)).train(training)
     output, _, _ = ours(states, data, mask=CAUSAL, source_mask=SOURCE_MASK, implementation=implementation)
     expected = theirs(states, data, tgt_mask=future, memory_key_padding_mask=padding)
     torch.testing.assert_close(output, expected)
     torch.testing.assert_close(gradients(output, [states, data]), gradients(expected, [states, data]))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_torch_s_layer_drops_the_same_in_the_same_places(norm_first):
+    """Weights, the output of attention, what is inside the feed-forward network, and its output; of one sentence, since
+    torch's layer has the batch on another axis in between."""
+    dropout = {"dropout": 0.3}
+    ours = make(EncoderLayer, attention=dropout, network=dropout, norm_first=norm_first, **dropout).train()
+    theirs = nn.TransformerEncoderLayer(WIDTH, HEADS, INNER, batch_first=True, norm_first=norm_first, **dropout)
+    theirs, states, outputs = copy_to_torch(ours, theirs).train(), source()[:1], []
+    for run in (lambda: ours(states)[0], lambda: theirs(states)):
+        torch.manual_seed(5)
+        outputs.append(run())
+    torch.testing.assert_close(outputs[0], outputs[1])
+    assert not torch.allclose(outputs[0], ours.eval()(states)[0])
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -223,11 +322,11 @@ def test_decoding_step_by_step_is_decoding_all_at_once(norm_first, implementatio
 
 
 @pytest.mark.parametrize("layer_class", [EncoderLayer, DecoderLayer])
-def test_both_dropouts_work_in_training_only(layer_class):
+def test_every_dropout_works_in_training_only(layer_class):
     states, data = source(TARGET_LEN), source()
     inputs = (states,) if layer_class is EncoderLayer else (states, data)
-    for name in ("dropout", "attention_dropout"):
-        layer = make(layer_class, **{name: 0.5})
+    for options in ({"dropout": 0.5}, {"attention": {"dropout": 0.5}}, {"network": {"dropout": 0.5}}):
+        layer = make(layer_class, **options)
         assert torch.equal(layer.eval()(*inputs)[0], layer(*inputs)[0])
         assert not torch.equal(layer.train()(*inputs)[0], layer(*inputs)[0])
 

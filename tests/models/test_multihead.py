@@ -9,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
-from transformers import PreTrainedConfig
+from transformers import PreTrainedConfig, T5Config
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache, StaticCache
+from transformers.models.t5.modeling_t5 import T5Attention
 
 from hf_attn.models.masks import AttentionMask
 from hf_attn.models.multihead import MultiHeadAttention
@@ -144,12 +145,29 @@ def test_torch_s_layer_with_a_causal_mask(implementation):
     torch.testing.assert_close(gradients(output, states), gradients(expected_output, states))
 
 
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_without_a_scale_it_is_the_attention_of_t5(implementation):
+    layer = make(head_dim=4, bias=False, scaled=False)
+    settings = T5Config(d_model=WIDTH, d_kv=4, num_heads=HEADS, dropout_rate=0.0)
+    settings._attn_implementation = "eager"
+    theirs = T5Attention(settings).double()
+    for letter, (weight, _) in zip("qkvo", projections(layer).values(), strict=True):
+        getattr(theirs, letter).load_state_dict({"weight": weight})
+    states = torch.randn(BATCH, QUERY_LEN, WIDTH, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(1, HEADS, QUERY_LEN, QUERY_LEN, dtype=torch.float64, requires_grad=True)
+    output, _ = layer(states, bias=bias, implementation=implementation)
+    _, weights = layer(states, bias=bias, implementation=implementation, output_attentions=True)
+    expected_output, _, expected_weights = theirs(states, position_bias=bias)
+    torch.testing.assert_close((output, weights), (expected_output, expected_weights))
+    torch.testing.assert_close(gradients(output, states, bias), gradients(expected_output, states, bias))
+
+
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("mask", SELF_MASKS)
-@pytest.mark.parametrize("biased", [False, True])
-def test_sdpa_is_eager_in_values_and_gradients(mask, training, biased):
+@pytest.mark.parametrize("biased, scaled", [(False, True), (True, True), (True, False)])
+def test_sdpa_is_eager_in_values_and_gradients(mask, training, biased, scaled):
     layer, states = (
-        make().train(training),
+        make(scaled=scaled).train(training),
         torch.randn(BATCH, QUERY_LEN, WIDTH, dtype=torch.float64, requires_grad=True),
     )
     bias = torch.randn(1, HEADS, QUERY_LEN, QUERY_LEN).double().requires_grad_() if biased else None

@@ -36,12 +36,17 @@ def test_sinusoids_have_no_length_limit_and_follow_the_shape_of_the_positions():
     assert torch.equal(vectors[0, 1], sinusoidal(torch.tensor([5]), 6)[0])
 
 
-@pytest.mark.parametrize("width", [8, 10])
-def test_marian_has_the_same_sinusoids_with_sines_and_cosines_apart(width):
+@pytest.mark.parametrize("width", [7, 8, 10])
+def test_concatenated_sinusoids_are_those_of_marian_and_the_interleaved_ones_in_another_order(width):
     table = MarianSinusoidalPositionalEmbedding(40, width).create_weight()
-    ours = sinusoidal(torch.arange(40), width)
-    apart = torch.cat([ours[:, 0::2], ours[:, 1::2]], dim=-1)
-    torch.testing.assert_close(apart, table, rtol=0, atol=1e-5)
+    ours, interleaved = (sinusoidal(torch.arange(40), width, order=order) for order in ("concatenated", "interleaved"))
+    torch.testing.assert_close(ours, table, rtol=0, atol=1e-5)
+    assert torch.equal(ours, torch.cat([interleaved[:, 0::2], interleaved[:, 1::2]], dim=-1))
+
+
+def test_sinusoids_have_two_orders():
+    with pytest.raises(ValueError, match="order='reversed' is unknown; choose 'interleaved' or 'concatenated'"):
+        sinusoidal(torch.arange(3), 4, order="reversed")
 
 
 @given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 100), st.sampled_from([2, 16, 64]))
@@ -175,7 +180,9 @@ def test_buckets_are_those_of_t5_and_of_the_formula(bidirectional, buckets, max_
     bias = RelativeBias(2, bidirectional, buckets, max_distance)
     offsets = torch.arange(-300, 301)
     ours = bias.bucket(offsets)
-    assert torch.equal(ours, T5Attention._relative_position_bucket(offsets, bidirectional, buckets, max_distance))
+    everywhere = torch.cat([torch.arange(-9000, 9001), torch.tensor([-(10**6), 10**6])])
+    expected = T5Attention._relative_position_bucket(everywhere, bidirectional, buckets, max_distance)
+    assert torch.equal(bias.bucket(everywhere), expected)
     one_by_one = [
         reference.relative_bucket(offset, bidirectional, buckets, max_distance) for offset in offsets.tolist()
     ]

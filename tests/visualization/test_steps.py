@@ -35,6 +35,17 @@ TRANSFORMERS = {
     "rotary": {"position_type": "rotary"},
     "alibi": {"position_type": "alibi"},
     "relative": {"position_type": "relative", "embedding_size": 16, "norm_first": True},
+    "bart": {"position_type": "learned", "normalize_embedding": True, "output_bias": True},
+    "t5": {
+        "position_type": "relative",
+        "norm_first": True,
+        "norm_type": "rms",
+        "head_dim": 10,
+        "scale_attention": False,
+        "use_bias": False,
+        "gated_feed_forward": True,
+        "scale_output": True,
+    },
 }
 
 
@@ -193,7 +204,8 @@ def test_transformers(name, kind):
     weights = getattr(translation(name), f"{kind}_attentions")
     for layer, head, position in ((0, 0, 0), (1, 3, 2), (2, 1, 5)):
         shown = numbers(name, position, layer=layer, head=head, kind=kind)
-        part = slice(6 * head, 6 * head + 6)  # hidden_size 24 in 4 heads
+        width = model.config.head_dim or 6  # hidden_size 24 in 4 heads
+        part = slice(width * head, width * head + width)
         close(shown["weights"], weights[layer, head, position])
         close(shown["weights of every head"], weights[layer, :, position])
         close(shown["state"][0], caught[layer, "query_projection"][0][position])
@@ -206,8 +218,8 @@ def test_transformers(name, kind):
         close(shown["output of the attention"][0], caught[layer, "output_projection"][1][position])
         close(shown["query · key"], torch.stack([shown["query"][0] @ key for key in shown["keys"]]))
         bias = shown.get("position bias", torch.zeros(()))
-        assert ("position bias" in shown) == (name in ("alibi", "relative") and kind == "decoder")
-        close(shown["scores"], shown["query · key"] / math.sqrt(6) + bias)
+        assert ("position bias" in shown) == (name in ("alibi", "relative", "t5") and kind == "decoder")
+        close(shown["scores"], shown["query · key"] / (1 if name == "t5" else math.sqrt(6)) + bias)
         follows_the_formulas(shown, shown["keys"], shown["values"])
         hidden = torch.tensor([kind == "decoder" and key > position for key in range(len(shown["keys"]))])
         assert torch.equal(shown["masked scores"].isinf(), hidden)
@@ -303,6 +315,8 @@ def test_the_page_shows_the_steps(name):
             "transformer",
             ["query = W<sup>Q</sup> state", "/ √head_dim", "[context<sub>1</sub>; …; context<sub>h</sub>]"],
         ),
+        ("bart", ["/ √head_dim", "p = softmax(E state + b)"]),
+        ("t5", ["score<sub>j</sub> = query · key<sub>j</sub><", "p = softmax(E state / √hidden_size)"]),
         ("cho", ["c = tanh(V h<sub>last</sub>)"]),
     ],
 )
