@@ -39,7 +39,7 @@ PACKAGE_RANKS = {
     "hub": 6,
     "__init__": 7,
 }
-HEAVY = ("datasets", "sacrebleu", "matplotlib", "gradio", "evaluate")
+HEAVY = ("datasets", "sacrebleu", "matplotlib", "gradio", "evaluate", "nltk")
 
 
 def tree(file: Path) -> ast.Module:
