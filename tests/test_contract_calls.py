@@ -309,8 +309,8 @@ def test_logits_of_the_last_positions_are_those_of_the_whole(case):
 def test_generation_asks_for_the_logits_of_the_next_token_only(case, use_cache):
     model = case.model(sharpness=3.0)
     options = ids_and_mask(case) | {
-        "decoder_input_ids": torch.tensor([[1, 5, 6]] * 3), "max_new_tokens": 4, "min_new_tokens": 4, "num_beams": 2,
-        "use_cache": use_cache,
+        "decoder_input_ids": torch.tensor([[model.config.decoder_start_token_id, 5, 6]] * 3),
+        "max_new_tokens": 4, "min_new_tokens": 4, "num_beams": 2, "use_cache": use_cache,
     }  # fmt: skip
     ids, positions = positions_of_logits(model, model.generate, **options)
     assert positions == [1] * 4
