@@ -7,6 +7,7 @@ that reads them, configuration, tokenizers, the model card, `results.json` and, 
 Read next: `card.py`.
 """
 
+import copy
 import json
 import re
 import tempfile
@@ -21,7 +22,13 @@ import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 from huggingface_hub.utils import validate_repo_id
 from safetensors import SafetensorError
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedConfig, PreTrainedModel
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from ..inference.loading import TARGET_TOKENIZER
 from .card import (
@@ -49,6 +56,7 @@ DESCRIPTIONS = {
     "none": "A recurrent encoder-decoder without attention, after Sutskever et al. 2014 and Cho et al. 2014.",
     "bahdanau": "A recurrent encoder-decoder with attention, after Bahdanau et al. 2015.",
     "luong": "A recurrent encoder-decoder with attention, after Luong et al. 2015.",
+    "attn-convs2s": "A convolutional encoder-decoder with attention in every layer, after Gehring et al. 2017.",
     "attn-transformer": "A Transformer, after Vaswani et al. 2017.",
 }
 EXAMPLES = {
@@ -56,7 +64,6 @@ EXAMPLES = {
     **{"fr": "Où est la gare ?", "it": "Dov'è la stazione?", "ko": "역이 어디예요?"},
 }
 PHRASEBOOK = {
-    "attn-convs2s": "A convolutional encoder-decoder with attention in every layer, after Gehring et al. 2017.",
     "data_name": "hf_attn phrasebook",
     "data_license": "apache-2.0",
     "attribution": "The phrasebook is part of hf_attn: a grammar draws its sentences.",
@@ -244,9 +251,10 @@ def build(folder: Path, target: Path, address: str, about: About) -> tuple[str, 
     return card, notes
 
 
-def save_tokenizer(folder: Path, target: Path) -> None:
-    """Copy a tokenizer, without what it remembers of where it was loaded from."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+def save_tokenizer(source: Path | PreTrainedTokenizerBase, target: Path) -> None:
+    """Save a tokenizer, or copy that of a folder, without what it remembers of where it was loaded from."""
+    loaded = isinstance(source, PreTrainedTokenizerBase)
+    tokenizer = copy.deepcopy(source) if loaded else AutoTokenizer.from_pretrained(source)
     for name in ("local_files_only", "is_local", "name_or_path", "tokenizer_file", "vocab_file", "cache_dir", "token"):
         tokenizer.init_kwargs.pop(name, None)
     tokenizer.name_or_path = ""
