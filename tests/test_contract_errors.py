@@ -143,6 +143,22 @@ PAIRS = {
         "score_function='dot' .*hidden_size=16 .*width 32",
     ),
     "a window without a centre": ({"encoder_kernel_size": 4}, "encoder_kernel_size=4 must be odd"),
+    "both directions of a one-directional encoder": (
+        {"bidirectional": False, "bidirectional_layers": 1},
+        "bidirectional_layers=1 needs bidirectional=True .*got bidirectional=False",
+    ),
+    "more layers in both directions than there are": (
+        {"bidirectional_layers": 3},
+        "bidirectional_layers=3 .*at least as many layers, .*encoder_layers=2",
+    ),
+    "a start from layers of different widths": (
+        {"attention_type": "luong", "bidirectional_layers": 1},
+        "bidirectional_layers=1 makes encoder layers of different widths.*bidirectional_layers=None",
+    ),
+    "GNMT's output of another width than its embedding": (
+        {"attention_type": "gnmt", "tie_word_embeddings": True, "embedding_size": 9},
+        "tie_word_embeddings=True needs embedding_size == hidden_size here, got 9 and 16",
+    ),
     "both directions backwards": ({"reverse_source": True}, "reverse_source=True needs bidirectional=False"),
     "an output of another width than its embedding": (
         {"attention_type": "luong", "tie_word_embeddings": True, "embedding_size": 9},
@@ -571,7 +587,7 @@ CALLS = [
     (lambda: masks.AttentionMask(window=2), ValueError, "window=2 with causal=False.*needs causal=True"),
     (lambda: masks.AttentionMask(causal=True, query_offset=-1), ValueError, "query_offset=-1 must be at least 0"),
     (lambda: masks.AttentionMask(torch.ones(1, 3).bool()).dense(2, 2), ValueError, "3 keys, but there are 2"),
-    (lambda: family_module("gru"), ValueError, "family='gru' .*rnn, transformer"),
+    (lambda: family_module("gru"), ValueError, "family='gru' .*rnn, .*transformer"),
     # tokenizers and words
     (lambda: of_tokenizer(kind="unigram"), ValueError, "kind must be 'bpe' or 'word', got 'unigram'"),
     (lambda: of_tokenizer(vocab_size=5), ValueError, "vocab_size .*at least 261.*got 5"),

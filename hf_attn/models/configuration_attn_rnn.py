@@ -151,7 +151,7 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
             )
 
     def validate_layers(self):
-        """Raise ValueError for directions and sums that the layers cannot have, or from which no decoder can start."""
+        """Raise ValueError for directions that the layers cannot have, or from which the decoder cannot start."""
         directed = self.bidirectional_layers
         if directed is not None and not (self.bidirectional and directed <= self.encoder_layers):
             raise ValueError(
@@ -164,11 +164,6 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
                 f"bidirectional_layers={directed} makes encoder layers of different widths, from whose last states "
                 f"the decoder of attention_type={self.attention_type!r}, context_feeding={self.context_feeding!r} "
                 "cannot start: it needs those of all layers, equally wide; set bidirectional_layers=None"
-            )
-        if self.residual and max(self.encoder_layers, self.decoder_layers) < 3:
-            raise ValueError(
-                "residual=True needs a third layer, where the sums begin, got "
-                f"encoder_layers={self.encoder_layers} and decoder_layers={self.decoder_layers}"
             )
 
     def validate_attention(self):

@@ -264,10 +264,8 @@ class GnmtDecoder(nn.Module):
             weights.append(step_weights)
         outputs, contexts = stack_steps(steps), torch.stack(contexts, dim=1)  # (batch, target_len, width)
         for layer, state in zip(self.above, memory.states[1:], strict=True):
-            inputs = self.dropout(
-                torch.cat([outputs[-1], contexts], dim=-1)
-            )  # figure 1: the context goes to all layers
-            hidden, after = run_layer(layer, inputs, state)
+            joined = torch.cat([outputs[-1], contexts], dim=-1)  # figure 1: every layer reads the context
+            hidden, after = run_layer(layer, self.dropout(joined), state)
             outputs.append(add_residual(hidden, outputs, self.residual))  # equation 6
             states = [*states, after]
         return outputs[-1], outputs, torch.cat(weights, dim=2), memory._replace(states=states)

@@ -1,9 +1,10 @@
-"""The steps of recurrent networks: Bahdanau's, Luong's, and what a network without attention has instead.
+"""The steps of recurrent networks: Bahdanau's, Luong's, GNMT's, and what a network without attention has instead.
 
     query, keys, values; 1 scores; 2 softmax; 3 weighted sum; 4 concatenation; 5 output
 
 Bahdanau's network asks with the state before the step, and joins the context to the step's input; Luong's asks with the
-new state, and joins the context to it. Read `hf_attn/models/decoders_attn_rnn.py` beside this file.
+new state, and joins the context to it; GNMT's asks as Bahdanau's with its bottom layer, and joins the context to the
+input of every layer. Read `hf_attn/models/decoders_attn_rnn.py` beside this file.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -67,8 +68,10 @@ def recurrent_steps(
     embeddings = decoder.embed_tokens(read[:, : position + 1])
     if position:  # what the decoder knows before this step
         memory = decoder.network(embeddings[:, :position], memory, encoder_outputs.last_hidden_state, None)[-1]
-    steps_of = {"bahdanau": _bahdanau, "luong": _luong, "none": _no_attention}[model.config.attention_type]
-    steps, output = steps_of(decoder.network, encoder_outputs, memory, embeddings[:, position:], translation)
+    steps_of = {"bahdanau": _bahdanau, "luong": _luong, "gnmt": _gnmt, "none": _no_attention}
+    steps, output = steps_of[model.config.attention_type](
+        decoder.network, encoder_outputs, memory, embeddings[:, position:], translation
+    )
     last = steps[-1]
     last.quantities.append(likeliest(translator, model.lm_head(output), translation.target_ids[position]))
     last.code.append(line_of(type(model).forward, "logits = self.lm_head("))
@@ -156,6 +159,51 @@ def _luong(network, encoder_outputs, memory, embedding, translation: "Translatio
         ),
     ]
     return steps, attentional
+
+
+def _gnmt(network, encoder_outputs, memory, embedding, translation: "Translation"):
+    query = network.bottom.top(memory.states[:1])  # (1, hidden_size)
+    scores, context, weights = _look(network, query, memory, encoder_outputs)
+    outputs, layers, _, _ = network(embedding, memory, encoder_outputs.last_hidden_state, None)
+    output, joined = outputs[0, 0], torch.cat([embedding[0, 0], context[0, 0, 0]])
+    forward = type(network).forward
+    steps = [
+        Step(
+            "Query, keys and values",
+            "query = state¹_{i-1};  key_j = value_j = encoder state_j",
+            "The state of the decoder's bottom layer before this step asks. Every source piece answers with its "
+            "encoder state, which is both what is compared (key) and what is averaged (value).",
+            _query_and_keys(query, encoder_outputs, translation),
+            [line_of(forward, "query = self.bottom.top(states)")],
+        ),
+        *_shared_steps(network, scores, context, weights, encoder_outputs, translation),
+        Step(
+            "Concatenation",
+            "state¹_i = rnn([embedding; context]);  state^l_i = rnn([output^{l-1}_i; context])",
+            "The context is joined to what each layer reads: at the bottom the embedding of the piece before, above it "
+            "the output of the layer below.",
+            [
+                vector("[embedding; context]", joined, "embedding_size + source_width"),
+                vector("new state of the bottom layer", layers[0][0, 0], "hidden_size"),
+            ],
+            [
+                line_of(forward, "states = self.bottom.step("),
+                line_of(forward, "joined = torch.cat([outputs[-1], contexts]"),
+            ],
+        ),
+        Step(
+            "Output",
+            "output^l_i = state^l_i (+ output^{l-1}_i);  p = softmax(E output)"
+            if network.residual
+            else "p = softmax(E state_i)",
+            "The top layer's output goes to the output layer"
+            + (", with residual connections a sum of the states below" if network.residual else "")
+            + "; the vocabulary's largest logits are the likeliest next pieces.",
+            [vector("output", output, "hidden_size")],
+            [line_of(forward, "outputs.append(add_residual("), line_of(forward, "return outputs[-1]")],
+        ),
+    ]
+    return steps, output
 
 
 def _look(network, query: torch.Tensor, memory, encoder_outputs):

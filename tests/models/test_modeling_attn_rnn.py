@@ -376,7 +376,6 @@ def test_fused_kernels_are_refused_with_the_reason(implementation, tmp_path):
         (dict(bidirectional=False, bidirectional_layers=1), "bidirectional_layers=1 .*got bidirectional=False"),
         (dict(bidirectional_layers=2), "bidirectional_layers=2 .*encoder_layers=1"),
         (dict(bidirectional_layers=0), "bidirectional_layers=0 must be at least 1"),
-        (dict(residual=True, encoder_layers=2), "residual=True needs a third layer.*encoder_layers=2"),
         (dict(input_feeding=True), "input_feeding=True needs attention_type='luong', got attention_type='bahdanau'"),
         (dict(context_feeding="initial"), "context_feeding='initial' needs attention_type='none'"),
         (dict(attention_type="none", context_feeding="last"), "context_feeding='last' .*'every_step', 'initial'"),

@@ -70,6 +70,42 @@ def test_steps_are_the_whole_run_and_torchs_layers(kind, layers):
     torch.testing.assert_close(whole[-1], theirs)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_residual_connections_add_what_is_below_from_the_third_layer_on(kind):
+    rnn = DecoderRnn(kind, WIDTH, 0, HIDDEN, 4, dropout=0.0, residual=True).double()
+    inputs, states = torch.randn(BATCH, STEPS_RUN, WIDTH, dtype=torch.float64), random_states(kind, 4)
+    whole, last = rnn(inputs, states)
+
+    hidden, expected = [], []
+    for ours, state in zip(rnn.layers, states, strict=True):
+        below = expected[-1] if expected else inputs
+        theirs = RNN_CLASSES[kind](below.shape[-1], HIDDEN, batch_first=True).double()
+        theirs.load_state_dict(ours.state_dict())
+        before = tuple(part[None] for part in state)
+        output, after = theirs(below, before if kind == "lstm" else before[0])
+        hidden.append(output)
+        expected.append(output + below if len(expected) >= 2 else output)
+        torch.testing.assert_close(last[len(hidden) - 1][0], (after if kind != "lstm" else after[0])[0])
+    torch.testing.assert_close(whole, expected)
+    torch.testing.assert_close(rnn.outputs(hidden), expected)
+
+    step_gates, fed_weight = rnn.project(inputs)
+    for position, gates in enumerate(step_gates):
+        states = rnn.step(gates, fed_weight, inputs[:, 0, :0], states)
+        torch.testing.assert_close(rnn.top(states), expected[-1][:, position])
+    torch.testing.assert_close(states, last)
+
+
+def test_dropout_leaves_the_residual_sum_alone():
+    """A third layer that computes zero puts out exactly what the second did, although its own input is dropped."""
+    rnn = DecoderRnn("rnn", WIDTH, 0, HIDDEN, 3, dropout=0.9, residual=True)
+    for parameter in rnn.layers[2].parameters():
+        parameter.data.zero_()
+    states = [(torch.zeros(BATCH, HIDDEN),)] * 3
+    (_, second, third), _ = rnn(torch.randn(BATCH, STEPS_RUN, WIDTH), states)
+    assert second.ne(0).all() and torch.equal(third, second)
+
+
 def test_dropout_is_between_layers_only():
     one = DecoderRnn("gru", WIDTH, 0, HIDDEN, 1, dropout=0.9)
     two = DecoderRnn("gru", WIDTH, 0, HIDDEN, 2, dropout=0.9)

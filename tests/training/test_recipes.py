@@ -79,6 +79,10 @@ def test_paper_numbers():
     columns = ("encoder_layers", "decoder_layers", "hidden_size", "encoder_kernel_size", "decoder_kernel_size")
     assert [convs2s.config[column] for column in columns] == [20, 20, 512, 3, 3]
     assert (convs2s.arguments["learning_rate"], convs2s.arguments["max_grad_norm"]) == (0.25, 0.1)
+    gnmt = RECIPES["gnmt"]  # Wu 2016, sections 3 and 8
+    columns = ("rnn_type", "encoder_layers", "decoder_layers", "bidirectional_layers", "hidden_size", "residual")
+    assert [gnmt.config[column] for column in columns] == ["lstm", 8, 8, 1, 1024, True]
+    assert (gnmt.arguments["learning_rate"], gnmt.arguments["max_grad_norm"]) == (2e-4, 5.0)
     for name in ("sutskever", "luong"):
         assert RECIPES[name].config["rnn_type"] == "lstm"
         assert (RECIPES[name].config["decoder_layers"], RECIPES[name].config["hidden_size"]) == (4, 1000)

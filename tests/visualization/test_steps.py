@@ -26,9 +26,14 @@ RECURRENT = {
     "luong": {"attention_type": "luong"},
     "luong-fed": {"attention_type": "luong", "input_feeding": True, "score_function": "concat", "decoder_layers": 2},
     "luong-dot": {"attention_type": "luong", "score_function": "scaled_dot", "bidirectional": False},
+    "gnmt": {
+        "attention_type": "gnmt", "encoder_layers": 3, "decoder_layers": 3, "bidirectional_layers": 1, "residual": True,
+    },
+    "gnmt-gru": {"attention_type": "gnmt", "rnn_type": "gru", "decoder_layers": 2},
+    "bahdanau-residual": {"decoder_layers": 3, "residual": True},
     "cho": {"attention_type": "none"},
     "sutskever": {"attention_type": "none", "context_feeding": "initial", "bidirectional": False, "decoder_layers": 2},
-}
+}  # fmt: skip
 TRANSFORMERS = {
     "transformer": {},
     "pre-norm": {"norm_first": True, "norm_type": "rms"},
@@ -144,6 +149,14 @@ def test_recurrent_networks(name, position):
                 close(shown["query"][0], states[position - 1])
             embedding = model.model.decoder.embed_tokens.weight[([1] + translation(name).target_ids)[position]]
             close(shown["[embedding; context]"][0], torch.cat([embedding, shown["context"][0]]))
+        elif "gnmt" in name:
+            bottom = outputs.decoder_hidden_states[1][0]
+            close(shown["new state of the bottom layer"][0], bottom[position])
+            if position:
+                close(shown["query"][0], bottom[position - 1])
+            embedding = model.model.decoder.embed_tokens.weight[([1] + translation(name).target_ids)[position]]
+            close(shown["[embedding; context]"][0], torch.cat([embedding, shown["context"][0]]))
+            close(shown["output"][0], states[position])
         else:
             close(shown["[context; state]"][0], torch.cat([shown["context"][0], states[position]]))
             close(shown["attentional vector"][0], torch.tanh(network.combine.weight @ shown["[context; state]"][0]))
