@@ -6,7 +6,7 @@
         --train_file train.tsv --validation_file dev.tsv --test_file test.tsv \
         --max_minutes 25 --average_checkpoints 3 --output_dir out/fr
 
-    python scripts/train_translation.py --model_name_or_path out/fr --reinforcement gleu --learning_rate 2e-5 \
+    python scripts/train_translation.py --model_name_or_path out/fr --reinforcement gleu --learning_rate 1e-4 \
         --lr_scheduler_type constant --label_smoothing_factor 0 --source_lang en --target_lang fr \
         --train_file train.tsv --validation_file dev.tsv --max_steps 2000 --output_dir out/fr-gleu
 

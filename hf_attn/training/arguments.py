@@ -124,7 +124,7 @@ class DataTrainingArguments:
         default=None,
         metadata={
             "help": "Reward what a trained model (model_name_or_path) samples by its sentence GLEU, beside the "
-            "likelihood of the references: GNMT's second phase. It wants a small constant learning rate, such as 2e-5."
+            "likelihood of the references: GNMT's second phase. It wants a small constant learning rate, such as 1e-4."
         },
     )
     reinforcement_samples: int = field(

