@@ -12,7 +12,9 @@ Paper: Vaswani 2017 (arXiv 1706.03762). Published alternatives are options of th
 learned, rotary, ALiBi and relative positions, and those that make it BART (Lewis 2020, 1910.13461), mBART (Liu 2020,
 2001.08210), Marian (Junczys-Dowmunt 2018, 1804.00344) or T5 (Raffel 2020, 1910.10683). Where it differs from the paper:
 dropout is on attention weights only if `attention_dropout` is set; the initial weights are normal, by default with
-Glorot's variance for a square matrix. Where it differs from T5: nothing is dropped after the last norm of a stack.
+Glorot's variance for a square matrix. Where it differs from T5: nothing is dropped after the last norm of a stack, and
+the initial embeddings are no wider than the rest. From Marian: where targets begin with padding, its embedding is
+learned, as in T5.
 
 Axis names: batch, heads, source_len, target_len, key_len, hidden_size, embedding_size, vocab_size.
 Read before: multihead.py (attention), layers.py (one layer). Here: from ids to logits.
