@@ -2,7 +2,7 @@
 # torch types every attribute of a module as Tensor | Module:
 # pyright: reportOptionalMemberAccess=false, reportAttributeAccessIssue=false, reportArgumentType=false
 # pyright: reportOptionalSubscript=false, reportCallIssue=false, reportIndexIssue=false, reportGeneralTypeIssues=false
-"""Translate with recurrent networks: the fixed context of 2014, and the two attentions that replaced it.
+"""Translate with recurrent networks: the fixed context of 2014, and the attentions that replaced it.
 
     encoder     h_j = rnn(h_(j-1), embed(source_j)), in one direction or both
     Sutskever   state_0 = last h;  state_i = rnn(state_(i-1), embedding_i);  output_i = state_i
@@ -18,7 +18,7 @@
     logits      lm_head(output_i)
 
 Papers: Sutskever 2014 (arXiv 1409.3215), Cho 2014 (1406.1078), Bahdanau 2015 (1409.0473), Luong 2015 (1508.04025),
-GNMT: Wu 2016 (1609.08144).
+Wu 2016 (GNMT, 1609.08144).
 Where it differs from the papers is said line by line below; the cells are torch's (recurrent.py). The forget gate of an
 LSTM starts with bias 1 (Jozefowicz 2015), the recurrent matrices orthogonal (Bahdanau 2015, B.1).
 
