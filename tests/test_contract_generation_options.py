@@ -3,10 +3,12 @@
 import pytest
 import reference_search
 import torch
-from parity.test_marian import ragged_batch, sharpened_pair
+from parity.twin_models import ragged_batch, random_model
 from test_contract_generation import END, FAMILIES, STEPS, asking, generate, lively, source
 from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteriaList
 from transformers.generation.streamers import BaseStreamer
+
+from hf_attn.hub import import_checkpoint
 
 NEVER = -float("inf")
 
@@ -184,8 +186,12 @@ MARIAN_OPTIONS = {
 
 @pytest.mark.parametrize("name", MARIAN_OPTIONS)
 def test_options_do_to_the_transformer_what_they_do_to_marian(name):
-    theirs, ours = sharpened_pair()
-    batch = ragged_batch(torch.Generator().manual_seed(3))
+    ids = {"pad_token_id": 0, "decoder_start_token_id": 1, "eos_token_id": 2, "decoder_vocab_size": None}
+    theirs = random_model(
+        "marian", 0, sharpness=3.0, share_encoder_decoder_embeddings=True, tie_word_embeddings=True, **ids
+    )
+    ours, _ = import_checkpoint(theirs)
+    batch = ragged_batch(theirs, seed=3, batch=5)
     inputs = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"]}
     settings = {"max_new_tokens": 10, "bad_words_ids": None, "forced_eos_token_id": None, "num_beams": 1}
     outputs = []

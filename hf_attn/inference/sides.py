@@ -4,8 +4,10 @@
 which a translation has to begin. Read `translator.py` for what becomes of them.
 """
 
+import itertools
 import re
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +38,14 @@ class Side:
     truncated: bool
 
 
-def encode(tokenizer: PreTrainedTokenizerBase, argument: str, texts: list[str], limit: int, name: str) -> list[Side]:
+def encode(
+    tokenizer: PreTrainedTokenizerBase,
+    argument: str,
+    texts: list[str],
+    limit: int,
+    name: str,
+    stop: Collection[int] = (),
+) -> list[Side]:
     """Turn texts into pieces, cut to `limit`; special pieces typed by a user stay text.
 
     Args:
@@ -45,6 +54,8 @@ def encode(tokenizer: PreTrainedTokenizerBase, argument: str, texts: list[str], 
         texts: the sentences.
         limit: the largest number of pieces.
         name: what the warning about longer sentences calls them.
+        stop: pieces that end a sentence: what follows the first is left out (mBART's targets end with "</s>" and the
+            language, with which the decoder started).
 
     Returns:
         The sentences as pieces.
@@ -55,9 +66,10 @@ def encode(tokenizer: PreTrainedTokenizerBase, argument: str, texts: list[str], 
     options: dict[str, Any] = {"split_special_tokens": True, "truncation": False, "padding": False, "verbose": False}
     sides = []
     for text, ids in zip(texts, tokenizer(**{argument: texts}, **options)["input_ids"], strict=True):
+        ids = ids[: next((place + 1 for place, piece in enumerate(ids) if piece in stop), len(ids))]
         truncated = len(ids) > limit
         if truncated:
-            end = ids[-1:] if ids[-1] in special_ids(tokenizer) else []
+            end = ids[len(ids) - _closing(tokenizer, ids) :]
             ids = ids[: limit - len(end)] + end
         sides.append(_side(tokenizer, text, ids, truncated))
     cut = sum(side.truncated for side in sides)
@@ -88,7 +100,13 @@ def prefix_pieces(tokenizer: PreTrainedTokenizerBase, side: Side) -> list[int]:
         raise ValueError(f"prefix has more than the {len(side.ids)} pieces that the model takes")
     if tokenizer.unk_token_id in side.ids:
         raise ValueError(f"prefix is {side.text!r}, of which the tokenizer does not know every word")
-    return side.ids[:-1] if side.ids[-1] in special_ids(tokenizer) else side.ids
+    return side.ids[: len(side.ids) - _closing(tokenizer, side.ids)]
+
+
+def _closing(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> int:
+    """Count the special pieces at the end: "</s>", and mBART's language."""
+    special = special_ids(tokenizer)
+    return sum(1 for _ in itertools.takewhile(special.__contains__, reversed(ids)))
 
 
 def _side(tokenizer: PreTrainedTokenizerBase, text: str, ids: list[int], truncated: bool) -> Side:

@@ -232,7 +232,7 @@ class Translator:
     def _targets(self, texts: list[str]) -> list[Side]:
         limit = position_limit(self.model, self.target_tokenizer)
         argument = "text_target" if self.target_tokenizer is self.tokenizer else "text"
-        sides = encode(self.target_tokenizer, argument, texts, limit, "target")
+        sides = encode(self.target_tokenizer, argument, texts, limit, "target", self._stop_ids)
         _check_ids(sides, vocab_limits(self.model)[1])
         return sides
 
