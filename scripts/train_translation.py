@@ -216,6 +216,7 @@ def prepare(argv: list[str] | None = None) -> Run:
     elif data_args.reinforcement and training_args.do_train:
         trainer_class, objective = ReinforcementTrainer, {"reward": sentence_gleu}
         objective["samples"] = data_args.reinforcement_samples
+        objective["temperature"] = data_args.reinforcement_temperature
         objective["likelihood_weight"] = data_args.likelihood_weight
     order = {}
     for split in set(pairs) - {"train"}:  # measured in the order of length: generation waits for the longest of a batch

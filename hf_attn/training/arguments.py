@@ -6,6 +6,7 @@ command line, the YAML or JSON file, the recipe, the default.
 
 import copy
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -129,6 +130,12 @@ class DataTrainingArguments:
     )
     reinforcement_samples: int = field(
         default=15, metadata={"help": "Translations to sample of each training source, with reinforcement."}
+    )
+    reinforcement_temperature: float = field(
+        default=1.0,
+        metadata={
+            "help": "Divides the logits before translations are sampled; below 1 they vary less and learn faster."
+        },
     )
     likelihood_weight: float = field(
         default=0.017, metadata={"help": "Weight of the likelihood beside the reward, with reinforcement."}
@@ -267,6 +274,10 @@ def _check_numbers(
         raise ValueError(f"alignment_weight must be more than 0, got {data_args.alignment_weight}")
     if data_args.reinforcement_samples < 2:  # each is compared with the mean
         raise ValueError(f"reinforcement_samples must be 2 or more, got {data_args.reinforcement_samples}")
+    if not 0 < data_args.reinforcement_temperature < math.inf:
+        raise ValueError(
+            f"reinforcement_temperature must be more than 0 and finite, got {data_args.reinforcement_temperature}"
+        )
     if not data_args.likelihood_weight >= 0:
         raise ValueError(f"likelihood_weight must be 0 or more, got {data_args.likelihood_weight}")
     if data_args.max_minutes is not None and not data_args.max_minutes > 0:

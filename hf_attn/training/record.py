@@ -18,7 +18,8 @@ SETTINGS = (
     *("learning_rate", "lr_scheduler_type", "warmup_steps", "optim", "adam_beta1", "adam_beta2", "adam_epsilon"),
     *("weight_decay", "max_grad_norm", "label_smoothing_factor", "tokens_per_batch", "gradient_accumulation_steps"),
     *("max_steps", "num_train_epochs", "max_minutes", "early_stopping_patience", "average_checkpoints"),
-    *("alignment_supervision", "alignment_weight", "reinforcement", "reinforcement_samples", "likelihood_weight"),
+    *("alignment_supervision", "alignment_weight", "reinforcement", "reinforcement_samples"),
+    *("reinforcement_temperature", "likelihood_weight"),
     *("max_source_length", "max_target_length", "num_beams"),
     *("bf16", "fp16", "seed"),
 )
@@ -43,6 +44,7 @@ def write_record(
     unused = {
         "alignment_weight": not data_args.alignment_supervision,
         "reinforcement_samples": not data_args.reinforcement,
+        "reinforcement_temperature": not data_args.reinforcement,
         "likelihood_weight": not data_args.reinforcement,
         "max_steps": training_args.max_steps <= 0,
         "num_train_epochs": training_args.max_steps > 0,

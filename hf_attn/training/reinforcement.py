@@ -12,11 +12,15 @@ distribution it was drawn from, and the source is encoded once.
 
 The second phase of GNMT: Wu et al. 2016 (arXiv 1609.08144), section 5, equations 7 to 9, with 15 samples, weight 0.017
 and GLEU as the reward; dropout in the first phase alone. Estimate: Williams 1992 (REINFORCE).
-Differs from the paper: it does not say by what the sum over samples is divided.
+Differs from the paper: it does not say by what the sum over samples is divided. A temperature below 1 makes samples
+resemble what search finds, which teaches faster than those of a flat distribution, such as label smoothing leaves
+(Kiegeland & Kreutzer 2021, 2106.08942); p(y) is then the distribution at that temperature, everywhere but in the
+likelihood.
 Try Adam with a constant learning rate of a tenth or less of the first phase's highest: with 1e-4 the reward of what a
 Bahdanau network of 256 units samples for 100 sentences rose from 0.24 to 0.29 in five passes, 24 updates.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -83,18 +87,30 @@ class ReinforcementTrainer(TokenBatchTrainer):
             ``hf_attn.evaluation.sentence_gleu``, which then counts n-grams of pieces, the paper's tokens.
         samples: How many are drawn for each source, 2 or more.
         likelihood_weight: Weight of the likelihood; the reward has 1.
+        temperature: By what the logits are divided before outputs are drawn from them.
         **kwargs: As for ``TokenBatchTrainer``. The argument ``generation_max_length`` bounds the samples.
 
     Raises:
-        ValueError: If there are fewer than two samples, or the weight is negative.
+        ValueError: If there are fewer than two samples, the weight is negative, or the temperature is not positive.
     """
 
-    def __init__(self, *args: Any, reward: Reward, samples: int = 15, likelihood_weight: float = 0.017, **kwargs: Any):
+    def __init__(
+        self,
+        *args: Any,
+        reward: Reward,
+        samples: int = 15,
+        likelihood_weight: float = 0.017,
+        temperature: float = 1.0,
+        **kwargs: Any,
+    ):
         if not is_whole(samples, 2):
             raise ValueError(f"samples must be a whole number of 2 or more, got {samples!r}")
         if not likelihood_weight >= 0:
             raise ValueError(f"likelihood_weight must be 0 or more, got {likelihood_weight}")
+        if not 0 < temperature < math.inf:
+            raise ValueError(f"temperature must be more than 0 and finite, got {temperature}")
         super().__init__(*args, **kwargs)
+        self.temperature = temperature
         self.reward = reward
         self.samples = samples
         self.likelihood_weight = likelihood_weight
@@ -142,7 +158,8 @@ class ReinforcementTrainer(TokenBatchTrainer):
         samples = []
         for some in rows.split(self.tokens_per_batch):
             mask = None if attention_mask is None else attention_mask[some]
-            samples += draw_samples(model, copy_output(encoded, some), mask, limit - 1)  # one is the start token
+            most = limit - 1  # one is the start token
+            samples += draw_samples(model, copy_output(encoded, some), mask, most, self.temperature)
         return samples
 
     def reinforce(
@@ -190,7 +207,7 @@ class ReinforcementTrainer(TokenBatchTrainer):
                 ids[number, : len(sample)] = torch.tensor(sample)
             rows = torch.tensor([row for _, row, _ in chunk], device=labels.device)
             weights = torch.tensor([weight for _, _, weight in chunk], device=labels.device)
-            arguments = (model, encoded, attention_mask, rows, ids.to(labels.device), weights)
+            arguments = (model, encoded, attention_mask, rows, ids.to(labels.device), weights, self.temperature)
             if len(cuts) == 2:
                 total = total + weighted_loss(*arguments)
             else:
@@ -232,7 +249,7 @@ def draw(logits: torch.Tensor) -> torch.Tensor:
 
 @torch.no_grad()
 def draw_samples(
-    model: Any, encoded: Any, attention_mask: torch.Tensor | None, max_length: int
+    model: Any, encoded: Any, attention_mask: torch.Tensor | None, max_length: int, temperature: float = 1.0
 ) -> list[tuple[int, ...]]:
     """Draw one sample a row from the model's own distribution, whatever its generation config says of searching.
 
@@ -244,6 +261,7 @@ def draw_samples(
         encoded: What its encoder returned.
         attention_mask: (rows, source_len)
         max_length: Most tokens of a sample, "</s>" included.
+        temperature: By what the logits are divided.
 
     Returns:
         For each row the sampled ids, "</s>" included where it was drawn.
@@ -256,7 +274,7 @@ def draw_samples(
     for _ in range(max_length):
         mask = {} if attention_mask is None else {"attention_mask": attention_mask}
         outputs = model(encoder_outputs=encoded, decoder_input_ids=tokens[:, None], cache=cache, use_cache=True, **mask)
-        tokens, cache = draw(outputs.logits[:, -1]), outputs.cache
+        tokens, cache = draw(outputs.logits[:, -1] / temperature), outputs.cache
         for row, token in zip(rows[running].tolist(), tokens[running].tolist(), strict=True):
             samples[row].append(token)
         running = running & ~torch.isin(tokens, torch.tensor(ends, device=tokens.device))
@@ -278,6 +296,7 @@ def weighted_loss(
     rows: torch.Tensor,
     labels: torch.Tensor,
     weights: torch.Tensor,
+    temperature: float,
 ) -> torch.Tensor:
     """Compute - sum over targets of weight * log p(target | source), without dropout.
 
@@ -288,6 +307,7 @@ def weighted_loss(
         rows: (targets,): which source each belongs to.
         labels: (targets, target_len), -100 behind the end.
         weights: (targets,)
+        temperature: By what the logits are divided.
 
     Returns:
         A number, in float32.
@@ -296,5 +316,6 @@ def weighted_loss(
     decoder_input_ids = model.prepare_decoder_input_ids_from_labels(labels)
     with without_dropout(model):
         outputs = model(encoder_outputs=copy_output(encoded, rows), decoder_input_ids=decoder_input_ids, **mask)
-    losses = nn.functional.cross_entropy(outputs.logits.flatten(0, 1).float(), labels.flatten(), reduction="none")
+    logits = outputs.logits.flatten(0, 1).float() / temperature
+    losses = nn.functional.cross_entropy(logits, labels.flatten(), reduction="none")
     return (losses.view_as(labels) * weights[:, None]).sum()

@@ -110,6 +110,7 @@ def test_phrasebook_brings_languages_and_splits(tmp_path):
         (["--do_train", "false"], "do_train=False needs model_name_or_path"),
         (["--reinforcement", "gleu"], "reinforcement='gleu' needs model_name_or_path"),
         (["--reinforcement_samples", "1"], "reinforcement_samples must be 2 or more, got 1"),
+        (["--reinforcement_temperature", "0"], "reinforcement_temperature must be more than 0 and finite, got 0"),
         (["--likelihood_weight", "-0.1"], "likelihood_weight must be 0 or more, got -0.1"),
         (
             ["--reinforcement", "gleu", "--model_name_or_path", "x", "--alignment_supervision", "ibm1"],

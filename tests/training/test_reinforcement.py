@@ -50,7 +50,9 @@ class PlainCollator:
 
 
 def make_trainer(folder, model, rows=ROWS, collator=None, tokens_per_batch=64, **options):
-    own = {name: options.pop(name) for name in ("reward", "samples", "likelihood_weight") if name in options}
+    own = {
+        name: options.pop(name) for name in ("reward", "samples", "likelihood_weight", "temperature") if name in options
+    }
     args = Seq2SeqTrainingArguments(
         output_dir=str(folder), use_cpu=True, disable_tqdm=True, report_to=[], lr_scheduler_type="constant",
         **{"save_strategy": "no", "generation_max_length": LENGTH + 1, "max_steps": 1, "max_grad_norm": 0.0} | options,
@@ -68,12 +70,12 @@ def outputs():
     return ended + list(itertools.product(pieces, repeat=LENGTH))
 
 
-def log_prob(model, batch, row, output):
+def log_prob(model, batch, row, output, temperature=1.0):
     """log p(output | source), from the model's own logits for this source alone."""
     length = int(batch["attention_mask"][row].sum())
     decoder_input_ids = torch.tensor([[model.config.decoder_start_token_id, *output[:-1]]])
     logits = model(input_ids=batch["input_ids"][row : row + 1, :length], decoder_input_ids=decoder_input_ids).logits
-    return logits[0].log_softmax(dim=-1).gather(1, torch.tensor(output)[:, None]).sum()
+    return (logits[0] / temperature).log_softmax(dim=-1).gather(1, torch.tensor(output)[:, None]).sum()
 
 
 def reward_of(output, label):
@@ -87,26 +89,27 @@ def gradients(model, value):
     return torch.cat([(0 * p if p.grad is None else p.grad).flatten() for p in model.parameters()])
 
 
-def exact_gradient(model, batch, likelihood_weight):
+def exact_gradient(model, batch, likelihood_weight, temperature=1.0):
     """The gradient of the negative objective: the sum over all outputs of p(output) reward(output), written out."""
     model.eval()
     total = torch.zeros(())
     for row, label in enumerate(batch["labels"].tolist()):
         label = [one for one in label if one >= 0]
-        log_probs = torch.stack([log_prob(model, batch, row, output) for output in outputs()])
+        log_probs = torch.stack([log_prob(model, batch, row, output, temperature) for output in outputs()])
         assert float(log_probs.detach().exp().sum()) == pytest.approx(1, abs=1e-5)
         rewards = torch.tensor([reward_of(output, label) for output in outputs()])
         total = total - (log_probs.exp() * rewards).sum() - likelihood_weight * log_prob(model, batch, row, label)
     return gradients(model, total / int((batch["labels"] != -100).sum()))
 
 
-def test_the_mean_gradient_of_many_samples_is_that_of_the_sum_over_all_outputs(tmp_path):
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_the_mean_gradient_of_many_samples_is_that_of_the_sum_over_all_outputs(tmp_path, temperature):
     """20 estimates of 500 samples: no coordinate is further away than five of its own standard errors, and the whole
     no further than the errors explain. Dividing by the samples, not by one less, shows with 2 samples below."""
     model = tiny()
-    trainer = make_trainer(tmp_path, model, samples=500, likelihood_weight=0.1)
+    trainer = make_trainer(tmp_path, model, samples=500, likelihood_weight=0.1, temperature=temperature)
     batch = PlainCollator()(ROWS)
-    exact = exact_gradient(model, batch, 0.1)
+    exact = exact_gradient(model, batch, 0.1, temperature)
     torch.manual_seed(0)
     found = torch.stack([gradients(model.train(), trainer.compute_loss(model, batch)) for _ in range(20)])
     errors = found.std(dim=0) / math.sqrt(len(found))
@@ -295,6 +298,7 @@ def test_recurrent_layers_keep_their_mode_for_the_sake_of_cudnn():
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"samples": 1}, "samples must be a whole number of 2 or more, got 1"),
+     ({"temperature": 0.0}, "temperature must be more than 0 and finite, got 0"),
      ({"likelihood_weight": -1.0}, "likelihood_weight must be 0 or more, got -1")],
 )  # fmt: skip
 def test_what_cannot_be_trained_is_refused(tmp_path, options, message):
