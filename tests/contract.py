@@ -65,9 +65,9 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
             "activation_function": "gelu", "activation_dropout": 0.1, "decoder_start_token_id": 2,
         },
         "t5": {
-            "position_type": "relative", "norm_first": True, "norm_type": "rms", "head_dim": 6, "scale_attention": False,
-            "use_bias": False, "gated_feed_forward": True, "activation_function": "gelu_new", "scale_output": True,
-            "decoder_start_token_id": 0,
+            "position_type": "relative", "norm_first": True, "norm_type": "rms", "head_dim": 6,
+            "scale_attention": False, "use_bias": False, "gated_feed_forward": True, "activation_function": "gelu_new",
+            "scale_output": True, "decoder_start_token_id": 0,
         },
     },
 }  # fmt: skip
