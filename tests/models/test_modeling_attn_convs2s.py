@@ -9,6 +9,7 @@ import torch
 from transformers.cache_utils import DynamicCache
 from transformers.modeling_outputs import BaseModelOutput
 
+import hf_attn
 from hf_attn.models.configuration_attn_convs2s import AttnConvS2SConfig
 from hf_attn.models.modeling_attn_convs2s import (
     AttnConvS2SEncoderOutput,
@@ -274,6 +275,24 @@ def test_value_norms_are_the_length_of_what_a_value_adds(name):
             for position in range(5):
                 added = projection(values[row, position]) - projection.bias
                 torch.testing.assert_close(layer[row, 0, position], added.square().sum().sqrt())
+
+
+def test_a_translator_shows_every_layer_whatever_stands_in_the_batch():
+    texts = ["the old cat sees the dog", "the cat"]
+    tokenizer = hf_attn.data.train_tokenizer(texts, 40, kind="word")
+    model = make("narrow", vocab_size=len(tokenizer))
+    translator = hf_attn.Translator(model, tokenizer)
+    for text, together in zip(texts, translator(texts, num_beams=2, max_new_tokens=5), strict=True):
+        alone = translator(text, num_beams=2, max_new_tokens=5)
+        source_len, target_len = len(alone.source_tokens), len(alone.target_tokens)
+        assert together.cross_attentions.shape == (3, 1, target_len, source_len)
+        assert together.encoder_attentions is None and together.decoder_attentions is None
+        assert together.value_norms.shape == (3, 1, source_len)
+        torch.testing.assert_close(together.cross_attentions, alone.cross_attentions)
+        torch.testing.assert_close(together.value_norms, alone.value_norms)
+        values = model.get_encoder()(torch.tensor([alone.source_ids])).last_hidden_state
+        expected = torch.stack(model.get_decoder().value_norms(values), dim=1)[0]
+        torch.testing.assert_close(alone.value_norms, expected.float().detach())
 
 
 def test_hidden_states_are_what_each_layer_read_and_the_last_output():

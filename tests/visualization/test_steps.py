@@ -11,8 +11,10 @@ import torch
 
 from hf_attn.data import train_tokenizer
 from hf_attn.inference import Translation, Translator
+from hf_attn.models.configuration_attn_convs2s import AttnConvS2SConfig
 from hf_attn.models.configuration_attn_rnn import AttnRnnConfig
 from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
+from hf_attn.models.modeling_attn_convs2s import AttnConvS2SForConditionalGeneration
 from hf_attn.models.modeling_attn_rnn import AttnRnnForConditionalGeneration
 from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
 from hf_attn.visualization import attention_steps, steps_html
@@ -280,6 +282,13 @@ def test_the_choice_of_a_beam_is_marked():
 def test_what_there_is_no_step_of(name, options, message):
     with pytest.raises(ValueError, match=message):
         attention_steps(translator(name), translation(name), **{"position": 0, **options})
+
+
+def test_a_family_whose_steps_are_not_written_is_refused_by_name():
+    config = AttnConvS2SConfig(vocab_size=len(tokenizer()), hidden_size=8, encoder_layers=1, decoder_layers=1)
+    convolutional = Translator(AttnConvS2SForConditionalGeneration(config), tokenizer())
+    with pytest.raises(ValueError, match="of type 'attn-convs2s'; steps are known for attn-rnn, attn-transformer"):
+        attention_steps(convolutional, convolutional.score(SOURCE, TARGET), 0)
 
 
 def test_a_translation_of_several_lines_has_no_steps():
