@@ -121,7 +121,7 @@ def export_checkpoint(
     twin, options = _choose_twin(model, model_type)
     model_class = getattr(transformers, twin.class_name)
     if "forced_eos_token_id" in twin.ignored:
-        options["forced_eos_token_id"] = model.generation_config.forced_eos_token_id
+        options["forced_eos_token_id"] = model.generation_config.forced_eos_token_id  # type: ignore[union-attr]
     config = model_class.config_class(**options)
     with torch.device("meta"):
         wanted = model_class(config).state_dict()
@@ -193,10 +193,10 @@ def _refuse_other_weights(folder: Path) -> None:
 def _shapes_in_files(address: str, local: bool) -> dict[str, tuple[int, ...]]:
     """Read the shape of every tensor from the heads of the files."""
     quiet: dict[str, Any] = {"local_files_only": local, "_raise_exceptions_for_missing_entries": False}
-    whole = cached_file(address, "model.safetensors", **quiet)
+    whole: Any = cached_file(address, "model.safetensors", **quiet)
     files = [whole]
     if whole is None:
-        index = cached_file(address, "model.safetensors.index.json", **quiet)
+        index: Any = cached_file(address, "model.safetensors.index.json", **quiet)
         files, _ = get_checkpoint_shard_files(address, index, local_files_only=local)
     shapes = {}
     for file in files:
