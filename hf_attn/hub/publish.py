@@ -47,7 +47,8 @@ MEASURED = (  # of a split, in all_results.json
     *("bleu", "chrf", "sentences", "num_beams", "empty", "brevity_penalty", "bleu_signature", "chrf_signature", "note"),
 )
 SHAPE = (  # fields of a configuration that a card shows
-    *("rnn_type", "bidirectional", "attention_type", "score_function", "position_type", "norm_first", "norm_type"),
+    *("rnn_type", "bidirectional", "bidirectional_layers", "residual"),
+    *("attention_type", "score_function", "position_type", "norm_first", "norm_type"),
     *("hidden_size", "d_model", "embedding_size", "attention_size", "encoder_layers", "decoder_layers"),
     *("encoder_attention_heads", "decoder_attention_heads", "encoder_intermediate_size", "encoder_ffn_dim"),
     *("encoder_kernel_size", "decoder_kernel_size", "dropout"),
@@ -56,6 +57,7 @@ DESCRIPTIONS = {
     "none": "A recurrent encoder-decoder without attention, after Sutskever et al. 2014 and Cho et al. 2014.",
     "bahdanau": "A recurrent encoder-decoder with attention, after Bahdanau et al. 2015.",
     "luong": "A recurrent encoder-decoder with attention, after Luong et al. 2015.",
+    "gnmt": "A deep recurrent encoder-decoder with attention, after Wu et al. 2016.",
     "attn-convs2s": "A convolutional encoder-decoder with attention in every layer, after Gehring et al. 2017.",
     "attn-transformer": "A Transformer, after Vaswani et al. 2017.",
 }

@@ -153,6 +153,8 @@ class AttnTransformerConfig(JointVocabulary, PreTrainedConfig):
         self.validate_values()
         if self.initializer_range is None:
             self.initializer_range = self.hidden_size**-0.5
+        if self.head_dim is None and self.encoder_attention_heads == self.decoder_attention_heads:
+            self.head_dim = self.hidden_size // self.decoder_attention_heads  # transformers' caches ask for it
         super().__post_init__(**kwargs)
 
     def validate_values(self):

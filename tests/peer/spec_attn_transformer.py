@@ -20,7 +20,6 @@ config_kwargs = dict(
     encoder_intermediate_size=64,
     decoder_intermediate_size=64,
     max_position_embeddings=64,
-    head_dim=8,  # as wide as by default; the generation tests read a cache's shape off it
 )
 tasks = {"AttnTransformerForConditionalGeneration": "SEQ_TO_SEQ_CAUSAL_LM"}
 
