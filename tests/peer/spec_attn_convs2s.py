@@ -37,10 +37,11 @@ def prepare_inputs(config):
 
 
 def check_cache(self, batch_size, cache, seq_length, config):
-    """The cache holds the last inputs of each layer, whatever the length."""
+    """The cache holds the last inputs of each layer, whatever the length. The tests may hand over the decoder's half of
+    the configuration, in which `decoder_layers` has become `num_hidden_layers`."""
     self.assertIsInstance(cache, ConvolutionCache)
     self.assertEqual(cache.get_seq_length(), seq_length)
-    self.assertEqual(len(cache), config.decoder_layers)
+    self.assertEqual(len(cache), config.num_hidden_layers)
     for (inputs,) in cache.memory.states:
         self.assertEqual(inputs.shape, (batch_size, config.decoder_kernel_size - 1, config.hidden_size))
 
