@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
-from transformers.utils import cached_file, is_protobuf_available, is_sentencepiece_available
+from transformers.utils.hub import cached_file
+from transformers.utils.import_utils import is_protobuf_available, is_sentencepiece_available
 
 from ..inference.loading import TARGET_TOKENIZER
 from .publish import save_tokenizer

@@ -26,8 +26,7 @@ import torch
 import transformers
 from safetensors import safe_open
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils import cached_file
-from transformers.utils.hub import get_checkpoint_shard_files
+from transformers.utils.hub import cached_file, get_checkpoint_shard_files
 
 from ..inference.loading import TARGET_TOKENIZER
 from ..models.configuration_attn_transformer import AttnTransformerConfig
@@ -73,7 +72,7 @@ def import_checkpoint(
     twin = _twin_of(theirs)
     tokenizer = loaded if tokenizer is None else tokenizer
     start = _token_id(decoder_start_token_id, tokenizer)
-    separate = is_marian(tokenizer) and tokenizer.separate_vocabs  # type: ignore[union-attr]
+    separate = is_marian(tokenizer) and bool(tokenizer.separate_vocabs)  # type: ignore[union-attr]
     config = _our_config(twin, theirs, start, separate)
     names = _our_names(twin, config, theirs.state_dict().keys())
     _check_unknown(twin, theirs, names)
@@ -194,7 +193,7 @@ def _shapes_in_files(address: str, local: bool) -> dict[str, tuple[int, ...]]:
     """Read the shape of every tensor from the heads of the files."""
     quiet: dict[str, Any] = {"local_files_only": local, "_raise_exceptions_for_missing_entries": False}
     whole: Any = cached_file(address, "model.safetensors", **quiet)
-    files = [whole]
+    files: Any = [whole]
     if whole is None:
         index: Any = cached_file(address, "model.safetensors.index.json", **quiet)
         files, _ = get_checkpoint_shard_files(address, index, local_files_only=local)
@@ -254,7 +253,7 @@ def _our_config(twin: Twin, theirs: PreTrainedModel, start: int | None, separate
     ]
     if faults:
         raise ValueError(f"this {twin.model_type} has settings without a counterpart here: {', '.join(faults)}")
-    options = {ours: getattr(config, name, None) for ours, name in twin.fields.items()}
+    options: Options = {ours: getattr(config, name, None) for ours, name in twin.fields.items()}
     options |= twin.fixed | twin.to_ours(config) | {"share_embeddings": shared, "tie_word_embeddings": tied}
     if separate:
         options["decoder_vocab_size"] = config.decoder_vocab_size
