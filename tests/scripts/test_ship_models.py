@@ -171,7 +171,7 @@ def test_mistakes(script, tmp_path):
 
 def test_the_planned_models_fit_and_have_cards(script, tmp_path):
     assert list(PLAN["models"]) == [
-        *("en-fr-none", "en-fr-bahdanau", "en-fr-luong", "en-fr-transformer"),
+        *("en-fr-none", "en-fr-bahdanau", "en-fr-luong", "en-fr-convs2s", "en-fr-transformer"),
         *("en-ko-bahdanau", "en-ko-transformer", "en-it-bahdanau", "en-it-transformer"),
     ]
     tokenizer = train_tokenizer(["a b"], 300)
