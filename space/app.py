@@ -28,6 +28,7 @@ from gradio.events import api  # noqa: E402
 from hf_attn.inference import Translation, Translator  # noqa: E402
 from hf_attn.visualization import alignment_html, steps_html  # noqa: E402
 from hf_attn.visualization.page import escape  # noqa: E402
+from hf_attn.visualization.steps import FAMILIES  # noqa: E402
 
 MODELS = Path(os.environ.get("SPACE_MODELS", Path(__file__).parent / "models"))
 LANGUAGES = {"en": "English", "fr": "French", "it": "Italian", "ko": "Korean"}
@@ -347,7 +348,8 @@ def build(folder: Path) -> gr.Blocks:
         The app, to be launched with the options LAUNCH.
     """
     torch.set_num_threads(1)
-    space = Space(load_models(folder))
+    models = load_models(folder)
+    space = Space(models)
     one_queue: dict[str, Any] = {"concurrency_limit": AT_ONCE, "concurrency_id": "model"}
     private: dict[str, Any] = {**one_queue, "api_visibility": "private"}
     with gr.Blocks(title="Attention you can see", analytics_enabled=False) as demo:
@@ -358,8 +360,10 @@ def build(folder: Path) -> gr.Blocks:
         if space.models:
             with gr.Tab("Translate"):
                 translate_tab(demo, space, private)
-            with gr.Tab("Step by step"):
-                steps_tab(demo, space, private)
+            known = [name for name, translator in models.items() if translator.model.config.model_type in FAMILIES]
+            if known:
+                with gr.Tab("Step by step"):
+                    steps_tab(demo, space, known, private)
         else:
             gr.HTML(
                 '<p role="alert">There are no models here yet. This Space serves the models in '
@@ -410,9 +414,9 @@ def default(models: list[tuple[str, str]]) -> list[str]:
     return [name for name in names if architecture_of(name) in ("bahdanau", "transformer")] or names[:1]
 
 
-def steps_tab(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None:
-    """Lay out the second tab."""
-    names = [(f"{language_codes(name)}, {architecture_name(name)}", name) for name in space.models]
+def steps_tab(demo: gr.Blocks, space: Space, known: list[str], private: dict[str, Any]) -> None:
+    """Lay out the second tab, for the models whose steps are known."""
+    names = [(f"{language_codes(name)}, {architecture_name(name)}", name) for name in known]
     first = next((name for _, name in names if architecture_of(name) == "bahdanau"), names[0][1])
     with gr.Row():
         text = gr.Textbox(EXAMPLES[0], label="Text", lines=2, max_lines=6, scale=3, min_width=280, elem_id="step-text")

@@ -22,6 +22,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from hf_attn import Translator
+from hf_attn.models.modeling_attn_convs2s import AttnConvS2SConfig, AttnConvS2SForConditionalGeneration
 
 ROOT = Path(__file__).parents[2]
 SENTENCE = "The old teacher reads a long letter in the garden."
@@ -92,6 +93,22 @@ def forced(models_folder, name, result):
             decoder_input_ids=torch.tensor([read + translation.target_ids[:-1]]),
             output_attentions=True,
         )
+
+
+def test_a_model_whose_steps_are_not_known_translates_and_is_not_taken_apart(app, models_folder, tmp_path):
+    tokenizer = Translator(models_folder / "en-fr-bahdanau").tokenizer
+    config = AttnConvS2SConfig(vocab_size=len(tokenizer), hidden_size=16, encoder_layers=1, decoder_layers=2)
+    for part in (AttnConvS2SForConditionalGeneration(config), tokenizer):
+        part.save_pretrained(tmp_path / "en-fr-convs2s")
+
+    def tabs(folder):
+        return [block.label for block in app.build(folder).blocks.values() if isinstance(block, gr.Tab)]
+
+    assert (tabs(tmp_path), tabs(models_folder)) == (["Translate"], ["Translate", "Step by step"])
+    space = app.Space(app.load_models(tmp_path))
+    assert list(space.models) == ["en-fr-convs2s"]
+    weights = space.attention(SENTENCE, "en-fr-convs2s")["cross_attentions"]
+    assert len(weights) == 2 and len(weights[0]) == 1  # layers, heads
 
 
 def test_models_are_found_by_their_names(app, models_folder, tmp_path):
