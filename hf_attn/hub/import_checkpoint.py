@@ -24,7 +24,8 @@ from typing import Any
 
 import torch
 import transformers
-from safetensors import safe_open
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError, safe_open
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils.hub import cached_file, get_checkpoint_shard_files
 
@@ -78,7 +79,7 @@ def import_checkpoint(
     _check_unknown(twin, theirs, names)
     state = _our_state(twin, names, theirs.state_dict())
     model = _build(AttnTransformerForConditionalGeneration, config, state, theirs.dtype)
-    model.generation_config = _our_generation_config(model, theirs)
+    model.generation_config = _our_generation_config(model, theirs, start)
     if config.decoder_vocab_size is not None and isinstance(tokenizer, PreTrainedTokenizerBase):
         tokenizer = divide(tokenizer)
     if folder is not None:
@@ -106,8 +107,8 @@ def export_checkpoint(
         The model, with our dtype and generation settings, and its tokenizer; a pair if the sides have one each.
 
     Raises:
-        ValueError: no class does the same (the options in its way are listed), the model is none of ours, or the
-            folder to write to holds something. Nothing is written then.
+        ValueError: no class does the same (the options in its way are listed), the model is none of ours or its
+            weights are not whole, or the folder to write to holds something. Nothing is written then.
     """
     folder = None if output_dir is None else _free_folder(output_dir)
     if isinstance(model, (str, Path)):
@@ -141,13 +142,7 @@ def export_checkpoint(
 def _load(source: str | Path, with_tokenizer: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | None]:
     """Load a checkpoint with transformers' own class, and refuse one whose tensors are not exactly its own."""
     address, local = _address(source)
-    options: dict[str, Any] = {"local_files_only": local}
-    try:
-        described, _ = PreTrainedConfig.get_config_dict(address, **options)
-    except OSError as error:
-        raise ValueError(f"source is {address!r}; it holds no config.json that can be read: {error}") from error
-    if not described:
-        raise ValueError(f"source is {address!r}; it holds no config.json")
+    described = _read_config(address, local)
     twin = TWINS.get(described.get("model_type", ""))
     if twin is None:
         raise ValueError(
@@ -156,17 +151,37 @@ def _load(source: str | Path, with_tokenizer: bool) -> tuple[PreTrainedModel, Pr
         )
     if described.get("quantization_config"):
         raise ValueError(f"{address!r} has quantised weights (quantization_config), which have no counterpart")
+    model = _open(getattr(transformers, twin.class_name), address, local)
+    return model, load_tokenizer(address, local) if with_tokenizer else None
+
+
+def _read_config(address: str, local: bool) -> dict[str, Any]:
+    """Read the config.json of a checkpoint."""
+    try:
+        described, _ = PreTrainedConfig.get_config_dict(address, local_files_only=local)
+    except OSError as error:
+        raise ValueError(f"source is {address!r}; it holds no config.json that can be read: {error}") from error
+    if not isinstance(described, dict) or not described:
+        raise ValueError(f"source is {address!r}; it holds no config.json with the settings of a model")
+    return described
+
+
+def _open(model_class: Any, address: str, local: bool) -> Any:
+    """Load a model from safetensors, and refuse one whose tensors are not exactly its own."""
     if local and not list(Path(address).glob("*.safetensors")):
         _refuse_other_weights(Path(address))
-    model_class = getattr(transformers, twin.class_name)
     try:
         model, info = model_class.from_pretrained(
-            address, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True, **options
+            address,
+            use_safetensors=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            local_files_only=local,
         )
-    except (OSError, RuntimeError) as error:  # the latter for tied tensors of different shapes
+    except (OSError, RuntimeError, SafetensorError) as error:  # the second for tied tensors of different shapes
         raise ValueError(f"source is {address!r}; its weights cannot be read from safetensors: {error}") from error
     _check_loaded(address, model, info, lambda: _shapes_in_files(address, local))
-    return model, load_tokenizer(address, local) if with_tokenizer else None
+    return model
 
 
 def _address(source: str | Path) -> tuple[str, bool]:
@@ -259,6 +274,8 @@ def _our_config(twin: Twin, theirs: PreTrainedModel, start: int | None, separate
         options["decoder_vocab_size"] = config.decoder_vocab_size
     if "lm_head.bias" in twin.modules:
         options["output_bias"] = bool(theirs.get_buffer(twin.modules["lm_head.bias"]).any())
+    if start is None and options["decoder_start_token_id"] is None:
+        start = theirs.generation_config.decoder_start_token_id  # type: ignore[union-attr]
     if start is not None:
         options["decoder_start_token_id"] = start
     if options["decoder_start_token_id"] is None:
@@ -266,7 +283,10 @@ def _our_config(twin: Twin, theirs: PreTrainedModel, start: int | None, separate
             f"decoder_start_token_id is None in the configuration of this {twin.model_type}; give the import one, as "
             "an id or as a token (mBART begins with the code of the target language, e.g. 'ko_KR')"
         )
-    return AttnTransformerConfig(**options)
+    try:
+        return AttnTransformerConfig(**options)
+    except StrictDataclassError as error:  # a value of another type, such as no pad_token_id
+        raise ValueError(f"this {twin.model_type} has a setting without a counterpart here: {error}") from error
 
 
 def _our_names(twin: Twin, config: AttnTransformerConfig, theirs: Iterable[str]) -> dict[str, str]:
@@ -323,10 +343,11 @@ def _our_state(twin: Twin, names: dict[str, str], theirs: Mapping[str, torch.Ten
     return state
 
 
-def _our_generation_config(model: Any, theirs: PreTrainedModel) -> Any:
+def _our_generation_config(model: Any, theirs: PreTrainedModel, start: int | None) -> Any:
     """Carry over how the model generates; what ours refuses is left out with a warning."""
-    settings = copy.deepcopy(theirs.generation_config)
-    settings.decoder_start_token_id = model.config.decoder_start_token_id  # type: ignore[union-attr]
+    settings: Any = copy.deepcopy(theirs.generation_config)
+    if start is not None or settings.decoder_start_token_id is None:
+        settings.decoder_start_token_id = model.config.decoder_start_token_id
     for name, neutral, reason in model.refused_generation_options():
         value = getattr(settings, name)
         if value not in (None, neutral):
@@ -341,13 +362,13 @@ def _our_generation_config(model: Any, theirs: PreTrainedModel) -> Any:
 def _load_ours(folder: str | Path, with_tokenizer: bool) -> tuple[Any, Tokenizers | None]:
     """Load a model of ours with its dtype, and its tokenizers."""
     address, local = _address(folder)
-    described, _ = PreTrainedConfig.get_config_dict(address, local_files_only=local)
+    described = _read_config(address, local)
     if described.get("model_type") != AttnTransformerConfig.model_type:
         raise ValueError(
             f"model_type={described.get('model_type')!r} of {address!r} is no Transformer of ours; it must be "
             f"{AttnTransformerConfig.model_type!r}"
         )
-    model = AttnTransformerForConditionalGeneration.from_pretrained(address, local_files_only=local)
+    model = _open(AttnTransformerForConditionalGeneration, address, local)
     if not with_tokenizer:
         return model, None
     source = load_tokenizer(address, local)

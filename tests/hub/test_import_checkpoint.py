@@ -256,6 +256,26 @@ def test_generation_settings_come_along(tmp_path):
     assert torch.equal(opened.generate(**inputs), expected)
 
 
+@pytest.mark.parametrize("model_type", CLASSES)
+def test_generation_starts_where_its_settings_say_and_labels_where_the_configuration_says(model_type, tmp_path):
+    layers = {"num_layers": 2, "num_decoder_layers": 2} if model_type == "t5" else {}
+    theirs = random_model(model_type, 1, sharpness=2.0, **layers)
+    theirs.generation_config.decoder_start_token_id = 15
+    batch = ragged_batch(theirs)
+    inputs = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"], "max_length": 8}
+    expected = theirs.generate(**inputs)
+    ours, _ = import_checkpoint(theirs)
+    back, _ = export_checkpoint(ours)
+    for model in (ours, back):
+        assert torch.equal(model.generate(**inputs), expected) and (expected[:, 0] == 15).all()
+        assert model.config.decoder_start_token_id == theirs.config.decoder_start_token_id != 15
+    asked, _ = import_checkpoint(theirs, decoder_start_token_id=16)
+    assert asked.config.decoder_start_token_id == asked.generation_config.decoder_start_token_id == 16
+    if model_type != "marian":  # whose configuration always names one
+        theirs.config.decoder_start_token_id = None
+        assert import_checkpoint(theirs)[0].config.decoder_start_token_id == 15
+
+
 def test_generation_settings_in_an_old_configuration_come_along(tmp_path):
     write_model(tmp_path / "theirs", "marian")
     (tmp_path / "theirs" / "generation_config.json").unlink()
@@ -390,6 +410,53 @@ def test_a_setting_without_a_counterpart_is_named(values, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         import_checkpoint(tmp_path / "theirs", tmp_path / "ours")
     assert not (tmp_path / "ours").exists()
+
+
+@pytest.mark.parametrize("model_type", ["bart", "mbart", "t5"])
+def test_a_setting_of_another_type_is_named(model_type):
+    theirs = random_model(model_type, 0)
+    theirs.config.pad_token_id = None
+    with pytest.raises(ValueError, match=f"this {model_type} has a setting without a counterpart .* 'pad_token_id'"):
+        import_checkpoint(theirs)
+
+
+@pytest.mark.parametrize("convert", [import_checkpoint, export_checkpoint])
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("config.json", lambda data: b"{", "holds no config.json that can be read"),
+        ("config.json", lambda data: b"[1]", "holds no config.json with the settings of a model"),
+        ("config.json", lambda data: b"", "holds no config.json"),
+        ("model.safetensors", lambda data: b"", "its weights cannot be read from safetensors"),
+        ("model.safetensors", lambda data: b"version https://git-lfs.github.com/spec/v1", "its weights cannot be read"),
+        ("model.safetensors", lambda data: data[:-100], "its weights cannot be read from safetensors"),
+    ],
+)
+def test_a_broken_file_is_named_in_both_directions(convert, name, change, message, tmp_path):
+    model = random_model("bart", 0) if convert is import_checkpoint else ours_like("bart")
+    model.save_pretrained(tmp_path / "from")
+    path = tmp_path / "from" / name
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(ValueError, match=message):
+        convert(tmp_path / "from", tmp_path / "to")
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize("fault", ["missing", "unknown", "other shape"])
+def test_an_export_takes_no_weights_that_are_not_whole(fault, tmp_path):
+    ours_like("bart").save_pretrained(tmp_path / "ours")
+    name = "model.decoder.layers.1.feed_forward.inner.bias"
+
+    def change(tensors):
+        if fault == "missing":
+            del tensors[name]
+        else:
+            tensors[name + "x" * (fault == "unknown")] = torch.zeros(3)
+
+    rewrite_tensors(tmp_path / "ours", change)
+    with pytest.raises(ValueError, match=f"{fault}: {name}"):
+        export_checkpoint(tmp_path / "ours", tmp_path / "theirs")
+    assert not (tmp_path / "theirs").exists()
 
 
 def test_weights_in_a_pickle_are_refused(tmp_path):
