@@ -182,8 +182,8 @@ class ReinforcementTrainer(TokenBatchTrainer):
         Returns:
             - sum over sources and their samples of weight * log p(sample).
         """
-        config = model.generation_config
-        special = {-100, config.pad_token_id, config.bos_token_id, config.decoder_start_token_id, *end_ids(config)}
+        config, start = model.generation_config, model.config.decoder_start_token_id
+        special = {-100, config.pad_token_id, config.bos_token_id, start, *end_ids(config)}
         kept: list[tuple[tuple[int, ...], int, float]] = []
         for row, label in enumerate(labels.tolist()):
             own = samples[row * self.samples : (row + 1) * self.samples]
@@ -266,9 +266,9 @@ def draw_samples(
     Returns:
         For each row the sampled ids, "</s>" included where it was drawn.
     """
-    start, ends = model.generation_config.decoder_start_token_id, end_ids(model.generation_config)
+    ends = end_ids(model.generation_config)
     rows = torch.arange(len(encoded[0]), device=encoded[0].device)  # those that are still computed
-    tokens = torch.full_like(rows, model.config.decoder_start_token_id if start is None else start)
+    tokens = torch.full_like(rows, model.config.decoder_start_token_id)  # with which labels are shifted, too
     samples: list[list[int]] = [[] for _ in rows]
     running, cache = torch.ones_like(rows, dtype=torch.bool), None
     for _ in range(max_length):

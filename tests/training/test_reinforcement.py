@@ -205,7 +205,9 @@ def test_every_family_draws_as_generate_does(case, tmp_path, monkeypatch):
     plain = GenerationConfig(max_length=11, decoder_start_token_id=config.decoder_start_token_id, pad_token_id=0)
     free = model.eval().generate(**source, generation_config=plain, eos_token_id=None)[:, 1:].tolist()
     ends = [row[place] for place, row in enumerate(free[:4])]  # so that rows end after one token, two, ...
-    model.generation_config = GenerationConfig(**plain.to_diff_dict() | {"eos_token_id": ends})
+    # a sample begins as labels do, and nothing is searched for
+    search = {"eos_token_id": ends, "decoder_start_token_id": 3, "num_beams": 3, "min_length": 9}
+    model.generation_config = GenerationConfig(**plain.to_diff_dict() | search)
     expected = [row[: next((n + 1 for n, one in enumerate(row) if one in ends), 10)] for row in free]
     encoded = model.get_encoder()(**source)
     drawn = reinforcement.draw_samples(model, encoded, source["attention_mask"], 10)
