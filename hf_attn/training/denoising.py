@@ -74,18 +74,24 @@ class _NoiseCollator:
         """Make a batch of rows.
 
         Args:
-            features: Rows with ``input_ids``; whatever else they hold is not used.
+            features: Rows with ``input_ids``, padded or not; whatever else they hold is not used.
 
         Returns:
             ``input_ids``, ``attention_mask`` and ``labels``, padded on the right, labels with -100; and
             ``decoder_input_ids`` where the collator knows the model.
         """
-        rows = [[int(token) for token in row["input_ids"]] for row in features]
+        rows = [self.strip_padding([int(token) for token in row["input_ids"]]) for row in features]
         rows = [row if row[-1:] == [self.eos_token_id] else [*row, self.eos_token_id] for row in rows]
         digest = hashlib.blake2b(repr((self.seed, rows)).encode(), digest_size=16).digest()
         random = np.random.default_rng(int.from_bytes(digest, "little"))
         pairs = [self.corrupt(row, random) for row in rows]
         return self.pad([{"input_ids": source, "labels": target} for source, target in pairs])
+
+    def strip_padding(self, ids: list[int]) -> list[int]:
+        """Take the padding at both ends away; it would count as what the model reads and writes."""
+        for _ in range(2):  # from the front, then from the back
+            ids = list(itertools.dropwhile(lambda token: token == self.pad.tokenizer.pad_token_id, ids))[::-1]
+        return ids
 
     def parts(self, ids: list[int]) -> list[Piece]:
         """Cut a row into text and special tokens; only the text may be damaged."""
@@ -136,8 +142,8 @@ class DenoisingCollator(_NoiseCollator):
             raise ValueError(f"noise must be 'infilling', 'masking', 'deletion' or None, got {noise!r}")
         if not 0 <= ratio <= 1:
             raise ValueError(f"ratio must be from 0 to 1, got {ratio}")
-        if not mean_span > 0:
-            raise ValueError(f"mean_span must be more than 0, got {mean_span}")
+        if not 0 < mean_span < math.inf:
+            raise ValueError(f"mean_span must be more than 0 and finite, got {mean_span}")
         mask: Any = tokenizer.mask_token_id if mask_token_id is None else mask_token_id
         if mask is None and noise in ("infilling", "masking"):
             raise ValueError(

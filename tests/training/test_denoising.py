@@ -200,6 +200,15 @@ def test_empty_rows_and_rows_of_one_piece(make):
 
 
 @pytest.mark.parametrize("make", [DenoisingCollator, SpanCorruptionCollator])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_of_a_row_is_neither_read_nor_written(make, side):
+    rows = [TOKENIZER(text).input_ids for text in TEXTS[:4]] + [[]]
+    padded = TOKENIZER.pad({"input_ids": rows}, padding="max_length", max_length=60, padding_side=side)["input_ids"]
+    assert {len(row) for row in padded} == {60}
+    assert rows_of(make(TOKENIZER), *padded) == rows_of(make(TOKENIZER), *rows)
+
+
+@pytest.mark.parametrize("make", [DenoisingCollator, SpanCorruptionCollator])
 def test_noise_depends_on_the_seed_and_the_batch_alone(make):
     rows = [{"input_ids": TOKENIZER(text).input_ids} for text in TEXTS[:12]]
     batches = [list(DataLoader(rows, batch_size=4, collate_fn=make(TOKENIZER), num_workers=n)) for n in (0, 2)]
@@ -255,7 +264,8 @@ def test_the_example_of_the_module_runs(tmp_path, monkeypatch):
         (lambda **o: SpanCorruptionCollator(PLAIN, **o), {}, "sentinel_ids is missing"),
         (lambda **o: DenoisingCollator(TOKENIZER, **o), {"noise": "rotation"}, "noise must be 'infilling'"),
         (lambda **o: DenoisingCollator(TOKENIZER, **o), {"ratio": 1.1}, "ratio must be from 0 to 1, got 1.1"),
-        (lambda **o: DenoisingCollator(TOKENIZER, **o), {"mean_span": 0}, "mean_span must be more than 0, got 0"),
+        (lambda **o: DenoisingCollator(TOKENIZER, **o), {"mean_span": 0}, "must be more than 0 and finite, got 0"),
+        (lambda **o: DenoisingCollator(TOKENIZER, **o), {"mean_span": math.inf}, "more than 0 and finite, got inf"),
         (lambda **o: DenoisingCollator(TOKENIZER, **o), {"seed": -1}, "seed must be a whole number"),
         (lambda **o: SpanCorruptionCollator(TOKENIZER, **o), {"noise_density": 1.0}, "noise_density must be between"),
         (lambda **o: SpanCorruptionCollator(TOKENIZER, **o), {"mean_span": 0.5}, "mean_span must be 1 or more"),
