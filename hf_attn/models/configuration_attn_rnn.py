@@ -125,7 +125,8 @@ class AttnRnnConfig(JointVocabulary, PreTrainedConfig):
     @property
     def source_width(self) -> int:
         """Width of the encoder's states: those of its top layer."""
-        return self.encoder_widths[-1]
+        every_layer = self.bidirectional and self.bidirectional_layers in (None, self.encoder_layers)
+        return self.hidden_size * (2 if every_layer else 1)
 
     def validate_values(self):
         """Raise ValueError for a value out of its range; runs at construction and before saving."""
