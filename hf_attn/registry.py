@@ -5,7 +5,7 @@ import importlib
 
 import transformers
 
-FAMILIES = ("rnn", "convs2s", "transformer")
+FAMILIES = ("rnn", "convs2s", "transformer", "bert")
 
 
 def family_module(family: str):

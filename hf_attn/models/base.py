@@ -17,10 +17,12 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers import initialization as init
@@ -88,6 +90,14 @@ class AttnPreTrainedModel(PreTrainedModel):
             if tensor.device.type == "cpu":
                 tensor.data = tensor.data.clone()
         return loaded
+
+    def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], *args, **kwargs):
+        """Load weights as in torch; of those that are tied, a saved file has one name, and none is missing."""
+        filled = OrderedDict(state_dict)
+        for target, source in (self._tied_weights_keys or {}).items():
+            if source in filled:
+                filled.setdefault(target, filled[source])
+        return super().load_state_dict(filled, *args, **kwargs)
 
     def save_pretrained(
         self,

@@ -51,7 +51,7 @@ def check_token_ids(
     vocab_size: int,
     target_size: int,
     pad_token_id: int,
-    decoder_start_token_id: int,
+    decoder_start_token_id: int | None = None,
     bos_token_id: int | None = None,
     eos_token_id: int | list[int] | None = None,
 ) -> None:
@@ -61,8 +61,8 @@ def check_token_ids(
         vocab_size: Size of the source vocabulary.
         target_size: Size of the target vocabulary.
         pad_token_id: An id of both.
-        decoder_start_token_id: An id of the target.
-        bos_token_id: The same, or None.
+        decoder_start_token_id: An id of the target, or None.
+        bos_token_id: The same.
         eos_token_id: One or several ids of the target, or None.
     """
     ends = eos_token_id if isinstance(eos_token_id, list) else [eos_token_id]

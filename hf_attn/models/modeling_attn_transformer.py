@@ -42,7 +42,7 @@ from .inputs import check_cache_rows, check_input, check_mask, check_source
 from .layers import NORMS, DecoderLayer, EncoderLayer, FeedForward
 from .masks import AttentionMask, padding_mask
 from .multihead import MultiHeadAttention
-from .positions import AlibiBias, LearnedPositions, RelativeBias, rotary_angles, sinusoidal
+from .positions import AlibiBias, LearnedPositions, RelativeBias, rotary_angles, sinusoidal, token_positions
 from .seq2seq import Seq2SeqMixin, name_encoder_outputs
 
 
@@ -154,24 +154,6 @@ def make_bias(config: AttnTransformerConfig, num_heads: int, bidirectional: bool
             num_heads, bidirectional, config.relative_attention_num_buckets, config.relative_attention_max_distance
         )
     return None
-
-
-def token_positions(padding: torch.Tensor | None, key_len: int, device: torch.device) -> torch.Tensor:
-    """Number the tokens of each row from 0 at its first real one, so that padding on the left changes nothing.
-
-    Args:
-        padding: (batch, key_len), True for real tokens; None when nothing is padded.
-        key_len: Number of tokens.
-        device: Where to put the result.
-
-    Returns:
-        (batch or 1, key_len)
-    """
-    positions = torch.arange(key_len, device=device)[None]
-    if padding is None:
-        return positions
-    first = padding.long().argmax(dim=-1, keepdim=True)  # (batch, 1)
-    return (positions - first).clamp(min=0)
 
 
 class AttnTransformerEncoder(AttnTransformerPreTrainedModel):

@@ -21,6 +21,24 @@ import torch
 from torch import nn
 
 
+def token_positions(padding: torch.Tensor | None, key_len: int, device: torch.device) -> torch.Tensor:
+    """Number the tokens of each row from 0 at its first real one, so that padding on the left changes nothing.
+
+    Args:
+        padding: (batch, key_len), True for real tokens; None when nothing is padded.
+        key_len: Number of tokens.
+        device: Where to put the result.
+
+    Returns:
+        (batch or 1, key_len)
+    """
+    positions = torch.arange(key_len, device=device)[None]
+    if padding is None:
+        return positions
+    first = padding.long().argmax(dim=-1, keepdim=True)  # (batch, 1)
+    return (positions - first).clamp(min=0)
+
+
 def inverse_frequencies(dim: int, base: float, device: torch.device) -> torch.Tensor:
     """Return base ** (-2i / dim) for i = 0, 1, ..., the angle per position of each pair of coordinates.
 

@@ -12,8 +12,6 @@ and output; Press & Wolf 2017, arXiv 1608.05859).
 """
 
 import copy
-from collections import OrderedDict
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -87,14 +85,6 @@ class Seq2SeqMixin(PreTrainedModel):
     def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
         """Return `_tied_weights_keys`; the library's own version drops them all when `tie_word_embeddings` is False."""
         return super().get_expanded_tied_weights_keys(all_submodels=True) if all_submodels else self._tied_weights_keys
-
-    def load_state_dict(self, state_dict: Mapping[str, torch.Tensor], *args, **kwargs):
-        """Load weights as in torch; of those that are tied, a saved file has one name, and none is missing."""
-        filled = OrderedDict(state_dict)
-        for target, source in self._tied_weights_keys.items():
-            if source in filled:
-                filled.setdefault(target, filled[source])
-        return super().load_state_dict(filled, *args, **kwargs)
 
     def save_pretrained(self, *args, **kwargs):
         """Save as base.py does, with a config that says what is tied now: others than us merge, untie and retie."""
