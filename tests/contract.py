@@ -23,6 +23,7 @@ SMALL = {
     "encoder_layers": 2,
     "decoder_layers": 2,
     "num_hidden_layers": 2,
+    "num_attention_heads": 2,
     "encoder_attention_heads": 2,
     "decoder_attention_heads": 4,
     "encoder_kernel_size": 3,
@@ -70,7 +71,23 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
             "scale_output": True, "decoder_start_token_id": 0,
         },
     },
+    "bert": {
+        "devlin": {},
+        "roberta": {"type_vocab_size": 1, "position_offset": 1, "bos_token_id": 1, "eos_token_id": 2},
+        "albert": {"share_layers": True, "embedding_size": 12, "activation_function": "gelu_new"},
+        "pre-norm": {
+            "norm_first": True, "norm_type": "rms", "layer_norm_eps": None, "position_type": "rotary",
+            "type_vocab_size": 0, "use_pooler": False, "tie_word_embeddings": False,
+        },
+    },
 }  # fmt: skip
+# classes whose own code is the same in every variant: they come in the first one alone
+CLASSIFIERS = (
+    "AutoModelForSequenceClassification",
+    "AutoModelForTokenClassification",
+    "AutoModelForQuestionAnswering",
+    "AutoModelForPreTraining",
+)
 
 
 @dataclass(frozen=True)
@@ -92,9 +109,24 @@ class Case:
         return family_module(self.family).AUTO_CLASSES[self.auto_name]
 
     @property
+    def label_names(self) -> tuple[str, ...]:
+        """The arguments that say what is right; none without a loss."""
+        return tuple(name for name in ("labels", "start_positions", "end_positions") if name in self.arguments)
+
+    @property
     def is_head(self) -> bool:
         """Whether the class computes a loss."""
-        return "labels" in self.arguments
+        return bool(self.label_names)
+
+    @property
+    def is_encoder_decoder(self) -> bool:
+        """Whether there is a source and a target."""
+        return self.config().is_encoder_decoder
+
+    @property
+    def has_vocabulary(self) -> bool:
+        """Whether the class scores the tokens of its vocabulary."""
+        return self.is_head and self.auto_name not in CLASSIFIERS
 
     @property
     def generates(self) -> bool:
@@ -115,7 +147,8 @@ class Case:
     def config(self, **options: Any) -> PreTrainedConfig:
         """The small configuration of the variant; options come on top."""
         config_class = self.model_class.config_class
-        known = {field.name for field in fields(config_class)}
+        # a family of one head in each layer has no choice
+        known = {one.name for one in fields(config_class) if (one.name, one.default) != ("num_attention_heads", 1)}
         variant = VARIANTS.get(self.family, {}).get(self.variant, {})
         return config_class(**{name: SMALL[name] for name in SMALL if name in known} | variant | options)
 
@@ -151,14 +184,26 @@ class Case:
         generator = torch.Generator().manual_seed(seed)
         batch = dict(zip(("input_ids", "attention_mask"), self._ids(lengths, config.vocab_size, generator)))
         wants_labels = self.is_head if labels is None else labels
-        if wants_labels or config.is_encoder_decoder:
-            size = getattr(config, "decoder_vocab_size", None) or config.vocab_size
-            ids, mask = self._ids(targets if config.is_encoder_decoder else lengths, size, generator)
+        if wants_labels and not config.is_encoder_decoder:
+            batch |= self._labels(batch["attention_mask"].bool(), generator)
+        elif config.is_encoder_decoder:
+            ids, mask = self._ids(targets, config.decoder_vocab_size or config.vocab_size, generator)
             if wants_labels:
                 batch["labels"] = ids.masked_fill(mask == 0, -100)
             else:
                 batch["decoder_input_ids"] = ids
         return batch
+
+    def _labels(self, real: torch.Tensor, generator: torch.Generator) -> dict[str, torch.Tensor]:
+        """Random labels of the kind of the head, for texts of which these tokens, (batch, length), are real."""
+        if self.auto_name == "AutoModelForQuestionAnswering":
+            places = (torch.rand(2, len(real), generator=generator) * real.sum(1)).long().sort(dim=0).values
+            return dict(zip(self.label_names, places, strict=True))
+        if self.auto_name == "AutoModelForSequenceClassification":
+            return {"labels": torch.randint(self.config().num_labels, (len(real),), generator=generator)}
+        classes = self.config().vocab_size if self.has_vocabulary else 2
+        labels = torch.randint(classes, real.shape, generator=generator)
+        return {"labels": labels.masked_fill(~real, -100)}
 
     def attention_shapes(
         self, batch: int = 3, source_len: int = 7, target_len: int = 6, key_len: int | None = None
@@ -177,6 +222,9 @@ class Case:
             return {} if config.attention_type == "none" else {"cross_attentions": [(batch, 1, target_len, source_len)]}
         if self.family == "convs2s":
             return {"cross_attentions": [(batch, 1, target_len, source_len)] * config.decoder_layers}
+        if not config.is_encoder_decoder:
+            shape = (batch, config.num_attention_heads, source_len, source_len)
+            return {"attentions": [shape] * config.num_hidden_layers}
         encoder, decoder = (batch, config.encoder_attention_heads), (batch, config.decoder_attention_heads)
         return {
             "encoder_attentions": [(*encoder, source_len, source_len)] * config.encoder_layers,
@@ -187,27 +235,32 @@ class Case:
     def _ids(self, lengths, vocab_size: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
         """Random ids above the special ones, each row ended by the end-of-sentence id, then padding; and their mask."""
         config = self.config()
+        end = 2 if config.eos_token_id is None else config.eos_token_id
         ids = torch.randint(3, vocab_size, (len(lengths), max(lengths)), generator=generator)
         columns = torch.arange(max(lengths))[None]
         length = torch.tensor(lengths)[:, None]
-        ids = ids.masked_fill(columns == length - 1, config.eos_token_id)
+        ids = ids.masked_fill(columns == length - 1, end)
         return ids.masked_fill(columns >= length, config.pad_token_id), (columns < length).long()
 
 
-def cases(heads: bool | None = None, generates: bool | None = None, variants: bool = True) -> list:
+def cases(
+    heads: bool | None = None, generates: bool | None = None, variants: bool = True, seq2seq: bool | None = None
+) -> list:
     """All model classes in all variants, as parameters of a test.
 
     Args:
         heads: Only classes with a loss (True) or without (False).
         generates: Only classes with `generate()` (True) or without (False).
         variants: Whether to take every variant; else the first of each family, for what does not depend on them.
+        seq2seq: Only encoder-decoders (True) or what has one stack (False).
     """
     found = []
     for family in FAMILIES:
         names = list(VARIANTS.get(family, {"default": {}}))
         for auto_name in family_module(family).AUTO_CLASSES:
-            for variant in names if variants else names[:1]:
+            for variant in names if variants and auto_name not in CLASSIFIERS else names[:1]:
                 case = Case(family, auto_name, variant)
-                if heads in (None, case.is_head) and generates in (None, case.generates):
+                kinds = ((heads, case.is_head), (generates, case.generates), (seq2seq, case.is_encoder_decoder))
+                if all(wanted in (None, found_kind) for wanted, found_kind in kinds):
                     found.append(pytest.param(case, id=case.id))
     return found

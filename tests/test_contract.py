@@ -54,15 +54,33 @@ def poison(model):
 
 
 def matrices(model):
-    """Source embedding, target embedding and, where there is a head, output matrix."""
+    """The embeddings, of source and target where there are two, and, where there is one, the output matrix."""
     base = model.base_model
+    stacks = [base.encoder, base.decoder] if model.config.is_encoder_decoder else [base]
     head = [model.lm_head.weight] if hasattr(model, "lm_head") else []
-    return [base.encoder.embed_tokens.weight, base.decoder.embed_tokens.weight, *head]
+    return [*(stack.embed_tokens.weight for stack in stacks), *head]
+
+
+def ties(case, share, tie):
+    """The two switches, as far as the family has them."""
+    return {"tie_word_embeddings": tie} | ({"share_embeddings": share} if case.is_encoder_decoder else {})
+
+
+def with_ties(found, both=lambda share, tie: ()):
+    """The cases with each setting of the switches that they have, and the marks that `both` gives a setting."""
+    return [
+        pytest.param(param.values[0], share, tie, id=f"{param.id}-{share}-{tie}", marks=both(share, tie))
+        for param in found
+        for share, tie in TIES
+        if share or param.values[0].is_encoder_decoder
+    ]
 
 
 def assert_tied(model, share, tie):
     """One storage where the two switches say so, and separate ones elsewhere."""
-    source, target, *output = (matrix.untyped_storage().data_ptr() for matrix in matrices(model))
+    found = [matrix.untyped_storage().data_ptr() for matrix in matrices(model)]
+    embeddings, output = (found[:2], found[2:]) if model.config.is_encoder_decoder else (found[:1], found[1:])
+    source, target = embeddings[0], embeddings[-1]
     assert (source == target) == share
     for head in output:
         assert (head == target) == tie
@@ -142,7 +160,8 @@ def test_what_a_checkpoint_lacks_is_named_and_new(case, tmp_path):
     model = case.model(sharpness=4.0)
     model.save_pretrained(tmp_path, include_code=False)
     saved = load_file(tmp_path / "model.safetensors")
-    ties = {source: [target for target, of in model._tied_weights_keys.items() if of == source] for source in saved}
+    tied = model._tied_weights_keys or {}
+    others = {source: [target for target, of in tied.items() if of == source] for source in saved}
     groups = {"everything": list(saved)}
     for number, (path, module) in enumerate(model.named_modules()):
         for index, (name, _) in enumerate(module.named_parameters(recurse=False)):
@@ -153,7 +172,7 @@ def test_what_a_checkpoint_lacks_is_named_and_new(case, tmp_path):
     for dropped in groups.values():
         poison(model)
         loaded, info = load_without(case, tmp_path, dropped)
-        dropped = {name for source in dropped for name in (source, *ties[source])}
+        dropped = {name for source in dropped for name in (source, *others[source])}
         assert set(info["missing_keys"]) == dropped
         assert not info["mismatched_keys"] and not info["error_msgs"]
         for name, tensor in named_tensors(loaded).items():
@@ -174,10 +193,9 @@ def test_a_checkpoint_that_does_not_fit_says_so(tmp_path):
         load(case.model_class, tmp_path, vocab_size=50)
 
 
-@pytest.mark.parametrize("share, tie", TIES)
-@pytest.mark.parametrize("case", cases(variants=False))
+@pytest.mark.parametrize("case, share, tie", with_ties(cases(variants=False)))
 def test_tied_matrices_are_one_storage_through_saving_and_loading(case, share, tie, tmp_path):
-    model = case.model(share_embeddings=share, tie_word_embeddings=tie)
+    model = case.model(**ties(case, share, tie))
     assert_tied(model, share, tie)
     first, second, absent = (tmp_path / name for name in ("first", "second", "absent"))
     model.save_pretrained(first, include_code=False)
@@ -196,7 +214,7 @@ def test_tied_matrices_are_one_storage_through_saving_and_loading(case, share, t
     # without the flags in config.json the family's defaults hold
     config = json.loads((first / "config.json").read_text())
     defaults = {field.name: field.default for field in fields(case.model_class.config_class)}
-    flags = {"share_embeddings": share, "tie_word_embeddings": tie}
+    flags = ties(case, share, tie)
     if all(defaults[name] == value for name, value in flags.items()):
         absent.mkdir()
         (absent / "config.json").write_text(json.dumps({n: v for n, v in config.items() if n not in flags}))
@@ -208,9 +226,9 @@ def test_tied_matrices_are_one_storage_through_saving_and_loading(case, share, t
 
 
 @pytest.mark.parametrize(
-    "share, tie", [pytest.param(*both, marks=[pytest.mark.slow] if both[0] != both[1] else []) for both in TIES]
+    "case, share, tie",
+    with_ties(cases(heads=True, variants=False), lambda share, tie: pytest.mark.slow if share != tie else ()),
 )
-@pytest.mark.parametrize("case", cases(heads=True, variants=False))
 def test_a_resumed_training_ends_like_an_uninterrupted_one_and_stays_tied(case, share, tie, tmp_path):
     arguments = TrainingArguments(
         tmp_path, max_steps=4, save_steps=2, per_device_train_batch_size=2, learning_rate=0.05, use_cpu=True,
@@ -220,7 +238,7 @@ def test_a_resumed_training_ends_like_an_uninterrupted_one_and_stays_tied(case, 
     rows = [{name: value[row] for name, value in batch.items()} for row in range(3)]
     finals = []
     for checkpoint in (None, tmp_path / "checkpoint-2"):
-        model = case.model(seed=len(finals), sharpness=2.0, share_embeddings=share, tie_word_embeddings=tie)
+        model = case.model(seed=len(finals), sharpness=2.0, **ties(case, share, tie))
         trainer = Trainer(model, arguments, train_dataset=rows)
         trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
         assert trainer.state.global_step == 4
@@ -255,7 +273,7 @@ def test_a_checkpoint_of_half_precision_keeps_it_or_becomes_float32(case, dtype,
 
 def is_joint(config):
     """Whether source and target have one vocabulary."""
-    return config.decoder_vocab_size is None
+    return getattr(config, "decoder_vocab_size", None) is None
 
 
 @pytest.mark.parametrize(
@@ -263,9 +281,8 @@ def is_joint(config):
 )
 def test_a_joint_vocabulary_is_resized_everywhere(case, tmp_path):
     batch = case.batch(labels=False)
-    for name in ("input_ids", "decoder_input_ids"):
-        batch[name] = batch[name].clamp(max=30)
-    share, tie = case.config().share_embeddings, case.config().tie_word_embeddings
+    batch = {name: value.clamp(max=30) for name, value in batch.items()}
+    share, tie = getattr(case.config(), "share_embeddings", True), case.config().tie_word_embeddings
     sizes = [({"new_num_tokens": 50}, 50), ({"new_num_tokens": 39}, 39), ({"pad_to_multiple_of": 8}, 48)]
     sizes += [
         ({"new_num_tokens": 45, "pad_to_multiple_of": 16}, 48),
@@ -282,7 +299,7 @@ def test_a_joint_vocabulary_is_resized_everywhere(case, tmp_path):
         assert not any(info.values()), info
         assert_same_tensors(loaded, named_tensors(model))
         for copy in (model, loaded):
-            assert (copy.config.vocab_size, copy.config.decoder_vocab_size) == (size, None)
+            assert copy.config.vocab_size == size and is_joint(copy.config)
             assert_tied(copy, share, tie)
             for before, after in zip(old, matrices(copy), strict=True):
                 assert after.shape == (size, before.shape[1]) and torch.equal(after[:kept], before[:kept])
@@ -290,7 +307,7 @@ def test_a_joint_vocabulary_is_resized_everywhere(case, tmp_path):
                 if "mean_resizing" in options:
                     assert after[kept:].std() < 1.5 * case.config().initializer_range
             output = copy(**batch)[0]
-            if case.is_head:
+            if case.has_vocabulary:
                 assert output.shape[-1] == size
                 torch.testing.assert_close(output[..., :kept], expected[..., :kept])
             else:
@@ -303,7 +320,7 @@ def test_a_joint_vocabulary_is_resized_everywhere(case, tmp_path):
             assert torch.equal(model.generate(**ids, max_new_tokens=4), loaded.generate(**ids, max_new_tokens=4))
 
 
-@pytest.mark.parametrize("case", cases(variants=False))
+@pytest.mark.parametrize("case", cases(variants=False, seq2seq=True))
 def test_two_vocabularies_are_not_resized_by_one_number(case):
     for size in (37, 43):  # also where the two happen to be of one size
         model = case.model(decoder_vocab_size=size, share_embeddings=False)
@@ -463,7 +480,8 @@ def test_a_misspelt_field_is_refused_and_the_one_that_is_meant_named(config_clas
         "tie_encoder_decoder", "cross_attention_hidden_size", "finetuning_task", "d_model", "note",
     ]  # fmt: skip
     assert config_class(num_labels=3, **dict.fromkeys(others)).to_dict().keys() >= {"sep_token_id", "note", "d_model"}
-    assert config_class(num_hidden_layers=3).encoder_layers == 3
+    layers = config_class.attribute_map.get("num_hidden_layers", "num_hidden_layers")
+    assert getattr(config_class(num_hidden_layers=3), layers) == 3
 
 
 def candidates(config_class, field):

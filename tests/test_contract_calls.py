@@ -17,7 +17,7 @@ from hf_attn.data import train_tokenizer
 from hf_attn.models import kernels
 from hf_attn.visualization import attentions_from_generate
 
-FIELDS = ("encoder_attentions", "decoder_attentions", "cross_attentions")
+FIELDS = ("encoder_attentions", "decoder_attentions", "cross_attentions", "attentions")
 FUSED = [parameter for parameter in cases() if parameter.values[0].model_class._supports_sdpa]
 STEPS = {"max_new_tokens": 6, "output_attentions": True, "return_dict_in_generate": True}
 
@@ -28,9 +28,16 @@ def ids_and_mask(case, **options):
     return {name: batch[name] for name in ("input_ids", "attention_mask")}
 
 
+def weights_in(outputs):
+    """The weights by field, None for a field that there is not."""
+    return {field: getattr(outputs, field, None) for field in FIELDS}
+
+
 def padded_elsewhere(batch):
     """The same batch with its source padded on the left, and a target with padding of its own on the left."""
     flipped = {name: value.flip(1) for name, value in batch.items()}
+    if "decoder_input_ids" not in batch:
+        return flipped
     target = torch.ones_like(batch["decoder_input_ids"])
     target[1, :2] = 0
     return flipped | {"decoder_attention_mask": target}
@@ -39,8 +46,7 @@ def padded_elsewhere(batch):
 def assert_weights(outputs, case, **lengths):
     """Every field has its shapes, or is None where the family has no such attention; rows are distributions."""
     expected = case.attention_shapes(**lengths)
-    for field in FIELDS:
-        layers = getattr(outputs, field)
+    for field, layers in weights_in(outputs).items():
         assert (layers is None) == (field not in expected), field
         if layers is None:
             continue
@@ -59,16 +65,28 @@ def test_weights_come_when_asked_for_with_the_shapes_of_their_lengths(case):
         assert_weights(outputs, case)
         for options in ({}, {"output_attentions": False}, {"output_hidden_states": True}):
             silent = model(**batch, **options)
-            assert [getattr(silent, field) for field in FIELDS] == [None] * 3
+            assert set(weights_in(silent).values()) == {None}
             torch.testing.assert_close(silent[0], outputs[0], atol=1e-4, rtol=1e-4)
         real = batch["attention_mask"].bool()
-        for layer in outputs.cross_attentions or ():
+        weights = weights_in(outputs)
+        for layer in (*(weights["cross_attentions"] or ()), *(weights["attentions"] or ())):
             assert (layer.transpose(1, 3)[~real] == 0).all() and (layer.sum(dim=-1) > 0.99).all()
-        for layer in outputs.encoder_attentions or ():
+        for layer in weights["encoder_attentions"] or ():
             assert (layer.transpose(1, 3)[~real] == 0).all()
-        for layer in outputs.decoder_attentions or ():
+        for layer in weights["decoder_attentions"] or ():
             assert (layer.triu(1) == 0).all()
 
+        # a configuration can ask too, under eager
+        asking = case.model(sharpness=4.0, attn_implementation="eager", output_attentions=True)
+        for field, layers in weights_in(asking(**batch)).items():
+            assert_same(layers, weights[field])
+
+
+@pytest.mark.parametrize("case", cases(seq2seq=True))
+def test_weights_of_encoder_and_decoder_alone_are_those_of_the_whole(case):
+    model, batch = case.model(sharpness=4.0), case.batch(labels=False)
+    with torch.no_grad():
+        outputs = model(**batch, output_attentions=True)
         encoded = model.get_encoder()(**ids_and_mask(case), output_attentions=True)
         assert_same(encoded.attentions, outputs.encoder_attentions)
         decoder = model.get_decoder()
@@ -81,13 +99,8 @@ def test_weights_come_when_asked_for_with_the_shapes_of_their_lengths(case):
         assert_same(decoded.cross_attentions, outputs.cross_attentions)
         assert_same(getattr(decoded, "attentions", None), outputs.decoder_attentions)
 
-        # a configuration can ask too, under eager
-        asking = case.model(sharpness=4.0, attn_implementation="eager", output_attentions=True)
-        for field in FIELDS:
-            assert_same(getattr(asking(**batch), field), getattr(outputs, field))
 
-
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", cases(seq2seq=True))
 def test_weights_of_cached_steps_are_the_rows_of_the_whole(case):
     model, batch = case.model(sharpness=4.0), case.batch(labels=False)
     target = batch.pop("decoder_input_ids")
@@ -140,6 +153,8 @@ def fused_calls(model, monkeypatch, **inputs):
 
 def layers_in_order(outputs):
     """The weights of all layers in the order in which they are computed."""
+    if hasattr(outputs, "attentions"):
+        return outputs.attentions
     stacks = [layers for layers in (outputs.decoder_attentions, outputs.cross_attentions) if layers is not None]
     return [*(outputs.encoder_attentions or ()), *(layer for both in zip(*stacks, strict=True) for layer in both)]
 
@@ -150,20 +165,22 @@ def test_weights_times_values_are_the_context_of_the_fused_kernel(case, padding,
     model, batch = case.model(sharpness=4.0).double(), case.batch(labels=False)
     batch = padded_elsewhere(batch) if padding == "elsewhere" else batch
     assert model.config._attn_implementation == "sdpa"
-    target, mask = batch.pop("decoder_input_ids"), batch.pop("decoder_attention_mask", None)
-    caches, start = [None, None], 0
-    for end in (4, 5, 6):  # at once, then two cached steps
-        shared = batch | {"decoder_input_ids": target[:, start:end], "use_cache": True}
-        shared["decoder_attention_mask"] = None if mask is None else mask[:, :end]
+    target, mask = batch.pop("decoder_input_ids", None), batch.pop("decoder_attention_mask", None)
+    caches, start = [{}, {}], 0
+    for end in (4, 5, 6) if case.is_encoder_decoder else (7,):  # at once, then two cached steps
+        shared = batch
+        if case.is_encoder_decoder:
+            shared = batch | {"decoder_input_ids": target[:, start:end], "use_cache": True}
+            shared["decoder_attention_mask"] = None if mask is None else mask[:, :end]
         with torch.no_grad():
-            calls, fused = fused_calls(model, monkeypatch, **shared, cache=caches[0])
-            outputs = model(**shared, cache=caches[1], output_attentions=True)
+            calls, fused = fused_calls(model, monkeypatch, **shared, **caches[0])
+            outputs = model(**shared, **caches[1], output_attentions=True)
         weights = layers_in_order(outputs)
         assert len(calls) == len(weights) == sum(map(len, case.attention_shapes().values()))
         for (value, context), layer in zip(calls, weights, strict=True):
             torch.testing.assert_close(layer @ value, context, atol=1e-9, rtol=1e-9)
             assert context.abs().max() > 0.01
-        caches, start = [fused.cache, outputs.cache], end
+        caches, start = [{"cache": one.get("cache")} for one in (fused, outputs)], end
 
 
 @pytest.mark.parametrize("case", FUSED)
@@ -177,8 +194,8 @@ def test_weights_are_the_same_under_every_implementation(case):
                 outputs[implementation] = model(**batch, output_attentions=True), model(**batch)
         weights, silent = outputs.pop("eager")
         for other_weights, other in outputs.values():
-            for field in FIELDS:
-                assert_same(getattr(other_weights, field), getattr(weights, field))
+            for field, layers in weights_in(other_weights).items():
+                assert_same(layers, weights_in(weights)[field])
             torch.testing.assert_close(other.to_tuple()[0], silent.to_tuple()[0], atol=1e-4, rtol=1e-4)
 
 
@@ -235,6 +252,8 @@ def test_a_tuple_holds_the_same_values_in_the_same_order(case):
             values = model(**batch, **options, return_dict=False)
             assert type(values) is tuple
             assert_same(values, tuple(value for value in outputs.values() if value is not None))
+            if not case.is_encoder_decoder:
+                continue
             encoded, named = (model.get_encoder()(**ids, **options, return_dict=flag) for flag in (False, True))
             assert_same(encoded, tuple(value for value in named.values() if value is not None))
 
@@ -254,7 +273,8 @@ def test_a_tuple_holds_the_same_values_in_the_same_order(case):
 
 def stacks(model):
     """The model, and what else of it can be called alone."""
-    return [model, model.base_model, model.get_encoder(), model.get_decoder()]
+    parts = [model.get_encoder(), model.get_decoder()] if model.config.is_encoder_decoder else []
+    return [model, model.base_model, *parts]
 
 
 @pytest.mark.parametrize("case", cases(variants=False))
@@ -322,7 +342,7 @@ def test_generation_asks_for_the_logits_of_the_next_token_only(case, use_cache):
 @pytest.mark.parametrize("case", cases(heads=True))
 def test_a_batch_without_labels_has_loss_0_and_changes_nothing(case):
     model, batch = case.model(sharpness=2.0), case.batch()
-    nothing = batch | {"labels": torch.full_like(batch["labels"], -100)}
+    nothing = batch | {name: torch.full_like(batch[name], -100) for name in case.label_names}
     for items in (None, 5, torch.tensor(5), 0, torch.tensor(0)):
         model.zero_grad()
         loss = model(**nothing, num_items_in_batch=items).loss
@@ -331,13 +351,27 @@ def test_a_batch_without_labels_has_loss_0_and_changes_nothing(case):
         assert all((parameter.grad == 0).all() for parameter in model.parameters() if parameter.grad is not None)
     # beside another batch of the same update it adds nothing
     gradients = []
-    count = (batch["labels"] != -100).sum()
+    count = (batch[case.label_names[0]] != -100).sum()
     for batches in ([batch], [batch, nothing]):
         model.zero_grad()
         for one in batches:
             model(**one, num_items_in_batch=count).loss.backward()
-        gradients.append([parameter.grad.clone() for parameter in model.parameters()])
+        gradients.append([parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None])
     assert_same(*gradients)
+
+
+def losses_of(case, outputs, batch):
+    """The loss of each label, (labels,)."""
+    if case.auto_name == "AutoModelForQuestionAnswering":
+        padding = batch["attention_mask"] == 0
+        logits = [part.masked_fill(padding, float("-inf")) for part in (outputs.start_logits, outputs.end_logits)]
+        pairs = zip(logits, (batch[name] for name in case.label_names), strict=True)
+        return sum(F.cross_entropy(one, place, reduction="none") for one, place in pairs) / 2
+    real = batch["labels"] != -100
+    logits, labels = outputs.logits[real], batch["labels"][real]
+    if logits.shape == labels.shape:
+        return F.binary_cross_entropy_with_logits(logits, labels.float(), reduction="none")
+    return F.cross_entropy(logits, labels, reduction="none")
 
 
 @pytest.mark.parametrize("case", cases(heads=True))
@@ -345,11 +379,10 @@ def test_the_loss_is_the_mean_over_labels_or_their_sum_by_the_items_of_the_updat
     model, batch = case.model(sharpness=2.0), case.batch()
     with torch.no_grad():
         outputs = model(**batch)
-        logits, labels = outputs.logits.flatten(0, 1), batch["labels"].flatten()
-        torch.testing.assert_close(outputs.loss, F.cross_entropy(logits, labels))
-        total = F.cross_entropy(logits, labels, reduction="sum")
+        losses = losses_of(case, outputs, batch)
+        torch.testing.assert_close(outputs.loss, losses.mean())
         for items in (7, torch.tensor(7)):
-            torch.testing.assert_close(model(**batch, num_items_in_batch=items).loss, total / 7)
+            torch.testing.assert_close(model(**batch, num_items_in_batch=items).loss, losses.sum() / 7)
 
 
 def in_threads(work, count=8):

@@ -89,7 +89,7 @@ PAIRS = {
     ),
     "buckets without relative positions": (
         {"relative_attention_num_buckets": 16},
-        "relative_attention_num_buckets=16 needs position_type='relative', got position_type='sinusoidal'",
+        "relative_attention_num_buckets=16 needs position_type='relative', got position_type=",
     ),
     "a farthest distance without relative positions": (
         {"relative_attention_max_distance": 64},
@@ -116,7 +116,7 @@ PAIRS = {
     "end outside the vocabulary": ({"eos_token_id": 43}, "eos_token_id=43 must be at least 0 and less than 43"),
     "one of several ends outside": ({"eos_token_id": [2, 43]}, "eos_token_id=43 .*less than 43"),
     "no end among the ends": ({"eos_token_id": []}, r"eos_token_id=\[\] must have at least one id, or be None"),
-    "the end is padding": ({"pad_token_id": 2}, "pad_token_id=2 must differ from eos_token_id=2"),
+    "the end is padding": ({"pad_token_id": 2, "eos_token_id": 2}, "pad_token_id=2 must differ from eos_token_id=2"),
     "one of the ends is padding": ({"eos_token_id": [2, 0]}, r"pad_token_id=0 must differ from eos_token_id=\[2, 0\]"),
     "padding outside the smaller vocabulary": (
         {"decoder_vocab_size": 9, "share_embeddings": False, "pad_token_id": 10},
@@ -130,6 +130,24 @@ PAIRS = {
     "an alignment of a head that is not there": ({"alignment_heads": [7]}, r"alignment_heads=\[7\] must be heads of 0"),
     "an alignment of a layer that is not there": ({"alignment_layer": 5}, "alignment_layer=5 .*less than"),
     "no encoder-decoder": ({"is_encoder_decoder": False}, "is_encoder_decoder=False is not allowed"),
+    "an encoder-decoder": ({"is_encoder_decoder": True}, "is_encoder_decoder=True is not allowed"),
+    "heads that do not divide the width of one stack": (
+        {"hidden_size": 18, "num_attention_heads": 4},
+        "hidden_size=18 must be a multiple of num_attention_heads=4",
+    ),
+    "an odd head of one stack": (
+        {"hidden_size": 6, "num_attention_heads": 2, "position_type": "rotary"},
+        "hidden_size / num_attention_heads=3 must be a multiple of .*2",
+    ),
+    "positions numbered anew without learned ones": (
+        {"position_type": "rotary", "position_offset": 2},
+        "position_offset=2 needs position_type='learned', got position_type='rotary'",
+    ),
+    "no position left": (
+        {"position_offset": 48},
+        "position_offset=48 must be less than max_position_embeddings=48",
+    ),
+    "less than no segment": ({"type_vocab_size": -1}, "type_vocab_size=-1 must be at least 0"),
     "several heads where there is one": ({"num_attention_heads": 2}, "num_attention_heads=2 .*choose one of 1"),
     "input feeding without Luong": ({"input_feeding": True}, "input_feeding=True needs attention_type='luong'"),
     "a fixed context beside attention": ({"context_feeding": "initial"}, "context_feeding='initial' .*'none'"),
@@ -168,13 +186,20 @@ PAIRS = {
 
 
 def families_of(options):
-    """The families to which a rule applies: those that have all its fields, under their own or their other names."""
+    """The families to which a rule applies: those that have all its fields, under their own or their other names, and
+    for which it says anything but their defaults. How many heads there are in both stacks says no rule; one alone is a
+    rule of the families that have no more, and several are of those with one stack."""
     found = []
     for family, config_class in CONFIGS.items():
-        names = {field.name for field in fields(config_class)} | set(config_class.attribute_map)
-        renamed = "num_attention_heads" in config_class.attribute_map  # there may be several
+        defaults = {field.name: field.default for field in fields(config_class)}
+        names = set(defaults) | set(config_class.attribute_map)
+        several = {"num_attention_heads", "hidden_size"} <= set(options)
+        renamed = "num_attention_heads" in config_class.attribute_map or (
+            (defaults.get("num_attention_heads") == 1) == several
+        )
         if set(options) <= names and not (renamed and "num_attention_heads" in options):
-            found.append(family)
+            if any(defaults.get(name) != value for name, value in options.items()):
+                found.append(family)
     return found
 
 
@@ -409,6 +434,10 @@ FORWARD = {
 }  # fmt: skip
 
 
+# what is wrong with the text that is read, whoever reads it
+READING = list(FORWARD)[: list(FORWARD).index("a label outside the vocabulary")] + ["a misspelt argument"]
+
+
 def embedding_width(model):
     return model.config.embedding_width
 
@@ -425,9 +454,9 @@ def weights_of(case):
 
 
 def first_and_last_variant():
-    """Two variants of each family; the last of the Transformer has separate vocabularies."""
+    """Two variants of each family of encoder-decoders; the last of the Transformer has separate vocabularies."""
     found = {}
-    for parameter in cases(heads=True, generates=True):
+    for parameter in cases(heads=True, seq2seq=True):
         found.setdefault(parameter.values[0].family, []).append(parameter)
     return [parameter for family in found.values() for parameter in (family[0], family[-1])]
 
@@ -441,6 +470,19 @@ def is_same(first, second):
     if isinstance(first, (RecurrentCache, EncoderDecoderCache)):
         return first.get_seq_length() == second.get_seq_length()
     return True
+
+
+@pytest.mark.parametrize("case", cases(heads=True, seq2seq=False))
+@pytest.mark.parametrize("rule", READING)
+@torch.no_grad()
+def test_a_model_of_one_stack_refuses_what_it_cannot_read(case, rule):
+    model, batch = model_of(case), case.batch()
+    change, words = FORWARD[rule]
+    arguments = {name: value for name, value in (batch | change(model, batch)).items() if value is not None}
+    with pytest.raises((ValueError, TypeError)) as caught:
+        model(**arguments)
+    for word in words:
+        assert word.format(vocab=model.config.vocab_size, width=embedding_width(model)) in str(caught.value)
 
 
 @pytest.mark.parametrize("case", first_and_last_variant())
@@ -467,7 +509,11 @@ def test_a_model_refuses_what_it_cannot_read_and_loses_nothing(case, rule):
 def test_ids_at_the_ends_of_the_vocabulary_and_labels_of_minus_100_are_taken(case):
     model, batch = model_of(case), case.batch()
     batch["input_ids"][0, :2] = torch.tensor([0, model.config.vocab_size - 1])
-    batch["labels"][0, :3] = torch.tensor([0, model.config.target_vocab_size - 1, -100])
+    size = getattr(model.config, "target_vocab_size", model.config.vocab_size) if case.has_vocabulary else 2
+    for name in case.label_names:
+        labels = batch[name].flatten()  # of the first text, or of the first three
+        labels[:3] = torch.tensor([0, 0 if "position" in name else size - 1, -100])
+        batch[name] = labels.view(batch[name].shape)
     assert torch.isfinite(model(**batch).loss)
     assert torch.isfinite(model(**batch | {"input_ids": batch["input_ids"].int()}).loss)
 

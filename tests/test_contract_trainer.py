@@ -26,22 +26,33 @@ from scripting import load_script
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from torch._dynamo.testing import CompileCounterWithBackend
-from transformers import DataCollatorForSeq2Seq, PreTrainedTokenizerFast, Seq2SeqTrainer, Seq2SeqTrainingArguments
+from transformers import (
+    DataCollatorForSeq2Seq,
+    DataCollatorForTokenClassification,
+    DataCollatorWithPadding,
+    PreTrainedTokenizerFast,
+    Seq2SeqTrainer,
+    Seq2SeqTrainingArguments,
+)
 
 from hf_attn.training import TokenBatchTrainer
 
 
 def first_of_families(found):
-    """Mark all but the first case of each family and class as slow."""
+    """Mark as slow all but the first case of each family that scores its vocabulary, and the first that does not."""
     seen = set()
     for param in found:
-        key = (param.values[0].family, param.values[0].auto_name)
+        key = (param.values[0].family, param.values[0].has_vocabulary)
         yield pytest.param(*param.values, id=param.id, marks=pytest.mark.slow if key in seen else ())
         seen.add(key)
 
 
 every_head = pytest.mark.parametrize("case", cases(heads=True))
 heads = pytest.mark.parametrize("case", list(first_of_families(cases(heads=True))))
+# those that score their vocabulary at every position
+writing_heads = pytest.mark.parametrize(
+    "case", [param for param in first_of_families(cases(heads=True)) if param.values[0].has_vocabulary]
+)
 SOURCES, TARGETS = (7, 4, 1, 9, 2, 5, 3, 6), (5, 6, 2, 3, 8, 1, 4, 7)
 
 
@@ -55,8 +66,20 @@ def word_tokenizer():
 def rows_of(case, sources=SOURCES, targets=TARGETS, seed=0):
     """Ragged rows of ids, not padded."""
     batch = case.batch(sources, targets, seed=seed)
-    kept = {"input_ids": batch["attention_mask"].bool(), "labels": batch["labels"] != -100}
-    return [{name: batch[name][row][mask[row]].tolist() for name, mask in kept.items()} for row in range(len(sources))]
+    real = batch.pop("attention_mask").bool()
+    rows = [{"input_ids": ids[kept].tolist()} for ids, kept in zip(batch["input_ids"], real, strict=True)]
+    for name in case.label_names:
+        for row, label in zip(rows, batch[name], strict=True):
+            row[name] = label[label != -100].tolist() if label.dim() else label.item()
+    return rows
+
+
+def collator_of(model, rows, **options):
+    """What pads rows of this kind: with a label for each target token, for each token, or for each text."""
+    if model.config.is_encoder_decoder:
+        return DataCollatorForSeq2Seq(word_tokenizer(), model=model, **options)
+    each_token = isinstance(rows[0].get("labels"), list)
+    return (DataCollatorForTokenClassification if each_token else DataCollatorWithPadding)(word_tokenizer(), **options)
 
 
 def make_trainer(folder, model, rows, trainer_class=Seq2SeqTrainer, tokens=None, eval_rows=None, **arguments):
@@ -65,14 +88,13 @@ def make_trainer(folder, model, rows, trainer_class=Seq2SeqTrainer, tokens=None,
            if name in arguments}  # fmt: skip
     collation = {"pad_to_multiple_of": arguments.pop("pad_to_multiple_of", None)}
     defaults = {"use_cpu": True, "disable_tqdm": True, "save_strategy": "no", "logging_steps": 1, "max_steps": 1}
-    tokenizer = word_tokenizer()
     return trainer_class(
         model=model,
         args=Seq2SeqTrainingArguments(output_dir=str(folder), **(defaults | arguments)),
         train_dataset=Dataset.from_list(rows),
         eval_dataset=Dataset.from_list(eval_rows or rows),
-        data_collator=DataCollatorForSeq2Seq(tokenizer, model=model, **collation),
-        processing_class=tokenizer,
+        data_collator=collator_of(model, rows, **collation),
+        processing_class=word_tokenizer(),
         **own,
         **({} if tokens is None else {"tokens_per_batch": tokens}),
     )
@@ -80,20 +102,31 @@ def make_trainer(folder, model, rows, trainer_class=Seq2SeqTrainer, tokens=None,
 
 def single(model, row, **arguments):
     """Run one row without padding."""
-    labels = row["labels"]
-    decoder_input = [model.config.decoder_start_token_id, *labels[:-1]]
-    return model(
-        input_ids=torch.tensor([row["input_ids"]]), decoder_input_ids=torch.tensor([decoder_input]), **arguments
-    )
+    if model.config.is_encoder_decoder:
+        decoder_input = [model.config.decoder_start_token_id, *row["labels"][:-1]]
+        arguments["decoder_input_ids"] = torch.tensor([decoder_input])
+    return model(input_ids=torch.tensor([row["input_ids"]]), **arguments)
+
+
+def choices(model, row):
+    """(the scores of what could be, what is) for each label of a row."""
+    outputs = single(model, row)
+    if "start_positions" in row:
+        return [(outputs.start_logits[0], row["start_positions"]), (outputs.end_logits[0], row["end_positions"])]
+    logits = outputs.logits[0]
+    if isinstance(row["labels"], int):
+        return [(logits, row["labels"])]
+    if logits.dim() == 1:  # of yes against no
+        logits = torch.stack([torch.zeros_like(logits), logits], dim=-1)
+    return list(zip(logits, row["labels"], strict=True))
 
 
 def explicit_loss(model, rows, smoothing=0.0):
-    """The mean over all label tokens, one after the other."""
+    """The mean over all labels, one after the other."""
     total, count = 0.0, 0
     for row in rows:
-        logits = single(model, row).logits[0]
-        for position, label in enumerate(row["labels"]):
-            log_probs = logits[position].log_softmax(dim=-1)
+        for scores, label in choices(model, row):
+            log_probs = scores.log_softmax(dim=-1)
             total = total - (1 - smoothing) * log_probs[label] - smoothing * log_probs.mean()
             count += 1
     return total / count
@@ -127,8 +160,15 @@ def complaints():
 # Training
 
 
-@heads
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def smoothings():
+    """Every class with plain labels, and with smoothed ones those whose labels are one of several classes."""
+    binary = ("AutoModelForQuestionAnswering", "AutoModelForPreTraining")
+    for param in cases(heads=True, variants=False):
+        for smoothing in (0.0,) if param.values[0].auto_name in binary else (0.0, 0.1):
+            yield pytest.param(param.values[0], smoothing, id=f"{param.id}-{smoothing}")
+
+
+@pytest.mark.parametrize("case, smoothing", list(smoothings()))
 def test_accumulated_batches_are_one_batch(case, smoothing, tmp_path):
     rows, rate = rows_of(case), 0.5
     reference = case.model(sharpness=2, **case.still).train()
@@ -139,7 +179,8 @@ def test_accumulated_batches_are_one_batch(case, smoothing, tmp_path):
     expected = {name: p.detach() - rate * p.grad for name, p in reference.named_parameters() if p.grad is not None}
 
     ways = [(Seq2SeqTrainer, None, size, 8 // size) for size in (8, 1, 2)]
-    ways += [(TokenBatchTrainer, tokens, 3, steps) for tokens, steps in ((1000, 1), (1, 8), (20, 4))]
+    if case.is_encoder_decoder:
+        ways += [(TokenBatchTrainer, tokens, 3, steps) for tokens, steps in ((1000, 1), (1, 8), (20, 4))]
     for trainer_class, tokens, size, steps in ways:
         model = case.model(sharpness=2, **case.still)
         model.load_state_dict(begin)
@@ -168,15 +209,19 @@ def test_every_parameter_has_a_gradient(case):
 
 @every_head
 def test_padding_changes_neither_loss_nor_gradient(case):
-    rows = rows_of(case)
-    tokenizer, results = word_tokenizer(), []
+    rows, results = rows_of(case), []
     for multiple, left, right in ((None, 0, 0), (8, 0, 0), (None, 3, 0), (None, 0, 5), (16, 2, 1)):
         model = case.model(sharpness=2, **case.still).train()
-        batch = DataCollatorForSeq2Seq(tokenizer, model=model, pad_to_multiple_of=multiple)(
+        batch = collator_of(model, rows, pad_to_multiple_of=multiple)(
             [dict(row, attention_mask=[1] * len(row["input_ids"])) for row in rows]
         )
         for name in ("input_ids", "attention_mask"):
             batch[name] = torch.nn.functional.pad(batch[name], (left, right), value=0)
+        for name in () if case.is_encoder_decoder else case.label_names:  # about the tokens that are padded here
+            if batch[name].dim() == 2:
+                batch[name] = torch.nn.functional.pad(batch[name], (left, right), value=-100)
+            elif name != "labels":
+                batch[name] = batch[name] + left
         loss = model(**batch).loss
         loss.backward()
         norm = torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm()
@@ -291,7 +336,7 @@ def test_gradient_checkpointing_changes_nothing(case, reentrant, tmp_path):
 # Evaluation
 
 
-@heads
+@writing_heads
 @pytest.mark.parametrize("concatenate", [True, False])
 def test_evaluation_gathers_logits_and_nothing_else(case, concatenate, tmp_path):
     """Ragged batches, with every weight and state asked for by the config."""
@@ -311,7 +356,7 @@ def test_evaluation_gathers_logits_and_nothing_else(case, concatenate, tmp_path)
     loss = trainer.evaluate()["eval_loss"]
     (predictions, labels) = seen[0]
     if concatenate:
-        assert isinstance(predictions, np.ndarray) and predictions.shape[:2] == (5, max(TARGETS[:5]))
+        assert isinstance(predictions, np.ndarray) and predictions.shape[:2] == (5, max(len(row["labels"]) for row in rows))
     else:
         assert [type(part) for part in predictions] == [np.ndarray] * 3
         predictions, labels = ([row for part in parts for row in part] for parts in (predictions, labels))
@@ -365,7 +410,7 @@ def test_generated_predictions_are_those_of_generate(case, trainer_class, tmp_pa
     assert texts == tokenizer.batch_decode(expected, skip_special_tokens=True)
 
 
-@heads
+@writing_heads
 def test_logits_need_no_memory_where_only_their_best_token_is_asked_for(case, tmp_path):
     seen = []
 
@@ -384,7 +429,7 @@ def test_logits_need_no_memory_where_only_their_best_token_is_asked_for(case, tm
         assert ids[: len(row["labels"])].tolist() == single(plain, row).logits[0].argmax(dim=-1).tolist()
 
 
-@heads
+@pytest.mark.parametrize("case", list(first_of_families(cases(heads=True, seq2seq=True))))
 def test_the_script_refuses_a_generation_config_before_it_trains(case, tmp_path):
     model = case.model()
     model.generation_config.min_length = 50
@@ -438,7 +483,7 @@ print("GROWTH", (peak - begin) / 2**20)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["argmax", "generate", "loss"])
-@pytest.mark.parametrize("case", cases(heads=True, variants=False))
+@pytest.mark.parametrize("case", cases(heads=True, variants=False, seq2seq=True))
 def test_evaluation_of_many_sentences_does_not_fill_the_memory(case, mode):
     """2,000 sentences of 20 tokens with a vocabulary of 8,000: all logits would be 1.2 GB."""
     names = json.dumps([case.family, case.auto_name, case.variant])
@@ -487,10 +532,13 @@ def test_adapters_train_save_load_and_merge(case, options, tmp_path):
     names = linear_names(base)
     model = peft.get_peft_model(base, peft.LoraConfig(r=2, lora_alpha=16, target_modules=names))
     arguments = {
-        "per_device_train_batch_size": 2, "gradient_accumulation_steps": 4, "learning_rate": 0.03,
-        "predict_with_generate": True, "generation_max_length": 9, "save_strategy": "steps", "save_steps": 2,
+        "per_device_train_batch_size": 2, "gradient_accumulation_steps": 4, "learning_rate": 0.03, "max_steps": 4,
+        "save_strategy": "steps", "save_steps": 2,
     }  # fmt: skip
-    trainer = make_trainer(tmp_path, model, rows, TokenBatchTrainer, 30, max_steps=4, **arguments)
+    if case.is_encoder_decoder:
+        arguments |= {"trainer_class": TokenBatchTrainer, "tokens": 30}
+        arguments |= {"predict_with_generate": True, "generation_max_length": 9}
+    trainer = make_trainer(tmp_path, model, rows, **arguments)
     trainer.train()
     adapters = {name: parameter for name, parameter in model.named_parameters() if ".lora_" in name}
     assert {name.removeprefix("base_model.model.").split(".lora_")[0] for name in adapters} == set(names)
@@ -505,19 +553,19 @@ def test_adapters_train_save_load_and_merge(case, options, tmp_path):
     fresh = case.model(sharpness=2, **options)
     fresh.load_state_dict(begin)
     loaded = peft.PeftModel.from_pretrained(fresh, tmp_path / "adapter").eval()
-    logits = [single(model, row).logits for row in rows]
+    logits = [single(model, row)[0] for row in rows]
     for row, expected in zip(rows, logits, strict=True):
-        torch.testing.assert_close(single(loaded, row).logits, expected)
-    source = torch.tensor([rows[0]["input_ids"]])
-    translations = [loaded.generate(input_ids=source, num_beams=beams, max_new_tokens=8) for beams in (1, 3)]
+        torch.testing.assert_close(single(loaded, row)[0], expected)
+    source, widths = torch.tensor([rows[0]["input_ids"]]), (1, 3) if case.generates else ()
+    translations = [loaded.generate(input_ids=source, num_beams=beams, max_new_tokens=8) for beams in widths]
     merged = loaded.merge_and_unload()
     merged.save_pretrained(tmp_path / "merged")
     reopened = case.model_class.from_pretrained(tmp_path / "merged")
     for one in (merged, reopened):
         assert type(one) is case.model_class
         for row, expected in zip(rows, logits, strict=True):
-            torch.testing.assert_close(single(one, row).logits, expected, rtol=1e-4, atol=1e-5)
-        for beams, expected in zip((1, 3), translations, strict=True):
+            torch.testing.assert_close(single(one, row)[0], expected, rtol=1e-4, atol=1e-5)
+        for beams, expected in zip(widths, translations, strict=True):
             assert torch.equal(one.generate(input_ids=source, num_beams=beams, max_new_tokens=8), expected)
 
     # and a run with adapters resumes
@@ -525,13 +573,13 @@ def test_adapters_train_save_load_and_merge(case, options, tmp_path):
     again.load_state_dict(begin)
     torch.manual_seed(9)
     again = peft.get_peft_model(again, peft.LoraConfig(r=2, lora_alpha=16, target_modules=names))
-    resumed = make_trainer(tmp_path, again, rows, TokenBatchTrainer, 30, max_steps=4, **arguments)
+    resumed = make_trainer(tmp_path, again, rows, **arguments)
     shutil.rmtree(tmp_path / "checkpoint-4")
     resumed.train(resume_from_checkpoint=True)
     assert_same_weights(weights_of(model), weights_of(again))
 
 
-@heads
+@writing_heads
 @pytest.mark.parametrize("whole", ["lm_head", "embed_tokens"])
 def test_modules_that_are_trained_whole_beside_adapters(case, whole, tmp_path):
     rows = rows_of(case)
@@ -632,7 +680,7 @@ for number, (names, tokens) in enumerate(settings["runs"]):
 def test_two_processes_train_what_one_does(tmp_path):
     """The same global batches: of four rows, and of the sampler's batches taken by turns."""
     runs = [[[param.values[0].family, param.values[0].auto_name, param.values[0].variant], tokens]
-            for param in cases(heads=True) for tokens in (None, 1)]  # fmt: skip
+            for param in cases(heads=True, seq2seq=True) for tokens in (None, 1)]  # fmt: skip
     results = []
     for processes, size, accumulation in ((1, 1, 4), (2, 1, 2)):
         folder = tmp_path / str(processes)

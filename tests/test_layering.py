@@ -24,7 +24,7 @@ MODEL_RANKS = {
     **dict.fromkeys(["base", "seq2seq"], 6),
 }
 CONFIGURATION_RANK, DECODERS_RANK, MODELING_RANK = 7, 8, 9
-FAMILIES = {"rnn", "convs2s", "transformer"}
+FAMILIES = {"rnn", "convs2s", "transformer", "bert"}
 PURE_TORCH = {"inputs", "masks", "scores", "positions", "convolution", "kernels", "attention"}
 HUB_PACKAGES = {"torch", "transformers", "huggingface_hub"}
 # above the Hub line; a package may import those of lower rank

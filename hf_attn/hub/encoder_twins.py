@@ -95,7 +95,7 @@ _BERT_FIELDS = {
     "attention_dropout": "attention_probs_dropout_prob",
 }
 _NO_DECODER = {"is_decoder": False, "add_cross_attention": False}
-_CLASSIFIER = {"classifier.output": "classifier"}
+_CLASSIFIER = {"classifier": "classifier"}
 _SPAN = {"qa_outputs": "qa_outputs"}
 
 BERT = EncoderTwin(
@@ -142,7 +142,7 @@ ROBERTA = EncoderTwin(
         ),
         "AttnBertForSequenceClassification": (
             "RobertaForSequenceClassification",
-            {"model.pooler.dense": "classifier.dense", "classifier.output": "classifier.out_proj"},
+            {"model.pooler.dense": "classifier.dense", "classifier": "classifier.out_proj"},
         ),
         "AttnBertForTokenClassification": ("RobertaForTokenClassification", _CLASSIFIER),
         "AttnBertForQuestionAnswering": ("RobertaForQuestionAnswering", _SPAN),
@@ -216,12 +216,12 @@ ELECTRA = EncoderTwin(
             "ElectraForPreTraining",
             {
                 "transform.dense": "discriminator_predictions.dense",
-                "classifier.output": "discriminator_predictions.dense_prediction",
+                "classifier": "discriminator_predictions.dense_prediction",
             },
         ),
         "AttnBertForSequenceClassification": (
             "ElectraForSequenceClassification",
-            {"model.pooler.dense": "classifier.dense", "classifier.output": "classifier.out_proj"},
+            {"model.pooler.dense": "classifier.dense", "classifier": "classifier.out_proj"},
         ),
         "AttnBertForTokenClassification": ("ElectraForTokenClassification", _CLASSIFIER),
         "AttnBertForQuestionAnswering": ("ElectraForQuestionAnswering", _SPAN),
@@ -265,7 +265,7 @@ DISTILBERT = EncoderTwin(
         ),
         "AttnBertForSequenceClassification": (
             "DistilBertForSequenceClassification",
-            {"model.pooler.dense": "pre_classifier", "classifier.output": "classifier"},
+            {"model.pooler.dense": "pre_classifier", "classifier": "classifier"},
         ),
         "AttnBertForTokenClassification": ("DistilBertForTokenClassification", _CLASSIFIER),
         "AttnBertForQuestionAnswering": ("DistilBertForQuestionAnswering", _SPAN),

@@ -50,7 +50,7 @@ def check_divisible(name: str, value: int, divisor_name: str, divisor: int) -> N
 def check_token_ids(
     vocab_size: int,
     target_size: int,
-    pad_token_id: int,
+    pad_token_id: int | None,
     decoder_start_token_id: int | None = None,
     bos_token_id: int | None = None,
     eos_token_id: int | list[int] | None = None,
@@ -60,9 +60,9 @@ def check_token_ids(
     Args:
         vocab_size: Size of the source vocabulary.
         target_size: Size of the target vocabulary.
-        pad_token_id: An id of both.
+        pad_token_id: An id of both, or None.
         decoder_start_token_id: An id of the target, or None.
-        bos_token_id: The same.
+        bos_token_id: The same, or None.
         eos_token_id: One or several ids of the target, or None.
     """
     ends = eos_token_id if isinstance(eos_token_id, list) else [eos_token_id]
@@ -76,7 +76,7 @@ def check_token_ids(
     ):
         if value is not None and not 0 <= value < size:
             raise ValueError(f"{name}={value} must be at least 0 and less than {size}")
-    if pad_token_id in ends:
+    if pad_token_id is not None and pad_token_id in ends:
         raise ValueError(
             f"pad_token_id={pad_token_id} must differ from eos_token_id={eos_token_id}: padding is masked, and the end "
             "of a sentence would be masked with it"

@@ -124,25 +124,6 @@ class TokenTransform(nn.Module):
         return self.norm(self.activation(self.dense(states)))
 
 
-class Classifier(nn.Module):
-    """A class for each vector: dropout, then scores.
-
-    Args:
-        hidden_size: Width of the vectors.
-        classes: Number of classes.
-        dropout: Probability of dropping a coordinate.
-    """
-
-    def __init__(self, hidden_size: int, classes: int, dropout: float = 0.0):
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.output = nn.Linear(hidden_size, classes)
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """(..., hidden_size) -> (..., classes)"""
-        return self.output(self.dropout(states))
-
-
 # Losses
 
 
@@ -261,7 +242,7 @@ def binary_loss(
     return average(losses, labelled if padding is None else labelled & padding, num_items_in_batch)
 
 
-def sentence_loss(
+def classification_loss(
     logits: torch.Tensor,
     labels: torch.Tensor,
     problem_type: str | None = None,

@@ -32,12 +32,12 @@ from transformers.utils.generic import can_return_tuple
 
 from .base import AttnPreTrainedModel
 from .configuration_attn_bert import AttnBertConfig
-from .heads import Classifier, Pooler, TokenTransform, binary_loss, class_loss, pool, sentence_loss, span_loss
+from .heads import Pooler, TokenTransform, binary_loss, class_loss, classification_loss, pool, span_loss
 from .inputs import check_ids, check_input, check_mask
 from .layers import NORMS, EncoderLayer, FeedForward
 from .masks import AttentionMask, padding_mask
 from .multihead import MultiHeadAttention
-from .positions import AlibiBias, LearnedPositions, RelativeBias, rotary_angles, sinusoidal, token_positions
+from .positions import LearnedPositions, make_position_bias, rotary_angles, sinusoidal, token_positions
 
 
 class AttnBertPreTrainedModel(AttnPreTrainedModel):
@@ -68,15 +68,6 @@ def make_layer(config: AttnBertConfig) -> EncoderLayer:
         norm_first=config.norm_first,
         dropout=config.dropout,
     )
-
-
-def make_bias(config: AttnBertConfig) -> nn.Module | None:
-    """Make what adds positions to the scores, shared by the layers; None if positions are not added there."""
-    if config.position_type == "alibi":
-        return AlibiBias(config.num_attention_heads)
-    if config.position_type == "relative":
-        return RelativeBias(config.num_attention_heads, bidirectional=True)
-    return None
 
 
 def real_tokens(
@@ -162,7 +153,7 @@ class AttnBertModel(AttnBertPreTrainedModel):
         super().__init__(config)
         self.embed_tokens = nn.Embedding(config.vocab_size, config.embedding_width, padding_idx=config.pad_token_id)
         self.embedding = SegmentedEmbedding(config)
-        self.position_bias = make_bias(config)
+        self.position_bias = make_position_bias(config.position_type, config.num_attention_heads, bidirectional=True)
         count = 1 if config.share_layers else config.num_hidden_layers
         self.layers = nn.ModuleList(make_layer(config) for _ in range(count))
         self.final_norm = make_norm(config, config.hidden_size) if config.norm_first else nn.Identity()
@@ -361,7 +352,8 @@ class AttnBertForSequenceClassification(AttnBertPreTrainedModel):
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = AttnBertModel(config, add_pooler=True)
-        self.classifier = Classifier(config.hidden_size, config.num_labels, config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 
     @can_return_tuple
@@ -404,10 +396,10 @@ class AttnBertForSequenceClassification(AttnBertPreTrainedModel):
             output_hidden_states=output_hidden_states,
             return_dict=True,
         )
-        logits = self.classifier(outputs.pooler_output)
+        logits = self.classifier(self.dropout(outputs.pooler_output))
         loss = None
         if labels is not None:
-            loss = sentence_loss(logits, labels, self.config.problem_type, kwargs.get("num_items_in_batch"))
+            loss = classification_loss(logits, labels, self.config.problem_type, kwargs.get("num_items_in_batch"))
         return SequenceClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
 
@@ -422,7 +414,8 @@ class AttnBertForTokenClassification(AttnBertPreTrainedModel):
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = AttnBertModel(config, add_pooler=False)
-        self.classifier = Classifier(config.hidden_size, config.num_labels, config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 
     @can_return_tuple
@@ -464,7 +457,7 @@ class AttnBertForTokenClassification(AttnBertPreTrainedModel):
             output_hidden_states=output_hidden_states,
             return_dict=True,
         )
-        logits = self.classifier(outputs.last_hidden_state)
+        logits = self.classifier(self.dropout(outputs.last_hidden_state))
         loss = None if labels is None else class_loss(logits, labels, kwargs.get("num_items_in_batch"))
         return TokenClassifierOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 
@@ -546,7 +539,7 @@ class AttnBertForReplacedTokenDetection(AttnBertPreTrainedModel):
         self.transform = TokenTransform(
             config.hidden_size, config.hidden_size, config.activation_function, norm=nn.Identity()
         )
-        self.classifier = Classifier(config.hidden_size, 1)
+        self.classifier = nn.Linear(config.hidden_size, 1)
         self.post_init()
 
     @can_return_tuple

@@ -21,24 +21,6 @@ import torch
 from torch import nn
 
 
-def token_positions(padding: torch.Tensor | None, key_len: int, device: torch.device) -> torch.Tensor:
-    """Number the tokens of each row from 0 at its first real one, so that padding on the left changes nothing.
-
-    Args:
-        padding: (batch, key_len), True for real tokens; None when nothing is padded.
-        key_len: Number of tokens.
-        device: Where to put the result.
-
-    Returns:
-        (batch or 1, key_len)
-    """
-    positions = torch.arange(key_len, device=device)[None]
-    if padding is None:
-        return positions
-    first = padding.long().argmax(dim=-1, keepdim=True)  # (batch, 1)
-    return (positions - first).clamp(min=0)
-
-
 def inverse_frequencies(dim: int, base: float, device: torch.device) -> torch.Tensor:
     """Return base ** (-2i / dim) for i = 0, 1, ..., the angle per position of each pair of coordinates.
 
@@ -80,6 +62,24 @@ def sinusoidal(positions: torch.Tensor, dim: int, base: float = 10000.0, order: 
         return torch.cat([angles.sin(), angles.cos()], dim=-1)[..., :dim]
     pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)  # (..., length, pairs, 2)
     return pairs.flatten(-2)[..., :dim]
+
+
+def token_positions(padding: torch.Tensor | None, key_len: int, device: torch.device) -> torch.Tensor:
+    """Number the tokens of each row from 0 at its first real one, so that padding on the left changes nothing.
+
+    Args:
+        padding: (batch, key_len), True for real tokens; None when nothing is padded.
+        key_len: Number of tokens.
+        device: Where to put the result.
+
+    Returns:
+        (batch or 1, key_len)
+    """
+    positions = torch.arange(key_len, device=device)[None]
+    if padding is None:
+        return positions
+    first = padding.long().argmax(dim=-1, keepdim=True)  # (batch, 1)
+    return (positions - first).clamp(min=0)
 
 
 class LearnedPositions(nn.Embedding):
@@ -228,3 +228,25 @@ class RelativeBias(nn.Module):
         """
         offset = key_positions[:, None, :] - query_positions[:, :, None]
         return self.table(self.bucket(offset)).permute(0, 3, 1, 2)
+
+
+def make_position_bias(
+    position_type: str, num_heads: int, bidirectional: bool, num_buckets: int = 32, max_distance: int = 128
+) -> nn.Module | None:
+    """Make what adds positions to the scores of one stack, shared by its layers.
+
+    Args:
+        position_type: Where positions enter; they are added to the scores for "alibi" and "relative".
+        num_heads: Number of heads.
+        bidirectional: As in `RelativeBias`.
+        num_buckets: The same.
+        max_distance: The same.
+
+    Returns:
+        The module; None if positions are not added there.
+    """
+    if position_type == "alibi":
+        return AlibiBias(num_heads)
+    if position_type == "relative":
+        return RelativeBias(num_heads, bidirectional, num_buckets, max_distance)
+    return None

@@ -18,7 +18,8 @@ NOUNS = {"the cat": "le chat", "the dog": "le chien", "Mary": "Marie", "the bird
 VERBS = {"sleeps": "dort bien", "eats": "mange bien", "sings": "chante bien", "runs": "court tout le temps"}
 PAIRS = [(f"{noun} {verb}.", f"{NOUNS[noun]} {VERBS[verb]}.") for noun in NOUNS for verb in VERBS]
 OWNER = "jane-doe"  # of the machine; nothing that is published may know
-RUNS = (*FAMILIES, "marian")
+TRANSLATING = [family for family in FAMILIES if "AutoModelForSeq2SeqLM" in family_module(family).AUTO_CLASSES]
+RUNS = (*TRANSLATING, "marian")
 
 
 def recipe_of(run):

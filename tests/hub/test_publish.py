@@ -451,7 +451,7 @@ def test_a_model_pushes_itself_with_its_code(case, hub):
     files = set(hub.tree("jane/itself"))
     assert {"README.md", "config.json", "model.safetensors", f"modeling_attn_{case.family}.py"} < files
     assert "hf_attn" in ModelCard(hub.tree("jane/itself")["README.md"].decode()).data.tags
-    again = AutoModelForSeq2SeqLM.from_pretrained("jane/itself", trust_remote_code=True)
+    again = getattr(transformers, case.auto_name).from_pretrained("jane/itself", trust_remote_code=True)
     for name, tensor in model.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor), name
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 import torch
 import transformers
-from contract import cases
+from contract import CLASSIFIERS, cases
 from huggingface_hub import ModelCard
 from transformers import Trainer, TrainingArguments
 
@@ -25,6 +25,7 @@ from hf_attn.registry import FAMILIES, family_module
 
 HEADS = cases(heads=True, variants=False)
 EVERY_CLASS = cases(variants=False)
+AUTO_CLASSES = {family: family_module(family).AUTO_CLASSES for family in FAMILIES}
 
 # Runs in a process of its own, in which the package cannot be imported, and forks for each stage: opens the stage's
 # folders through their Auto classes, runs them on their batches, and saves them again.
@@ -82,8 +83,9 @@ def inputs(case):
 
 
 def auto_names(case):
-    """The Auto classes that the family's folders name."""
-    return list(family_module(case.family).AUTO_CLASSES)
+    """The Auto classes through which a folder is opened: all that it names, but of the further heads of a family their
+    own and that of the stack."""
+    return ["AutoModel", case.auto_name] if case.auto_name in CLASSIFIERS else list(AUTO_CLASSES[case.family])
 
 
 def train(case, folder):
@@ -114,7 +116,7 @@ def elsewhere(tmp_path_factory):
             folders += [home / "training" / case.id / f"checkpoint-{step}" for step in (1, 2)]
             models[folders[-1]] = train(case, home / "training" / case.id)
         for folder in folders:
-            for auto_name in auto_names(case):
+            for auto_name in auto_names(case) if folder == folders[0] else ("AutoModel", case.auto_name):
                 again = home / "again" / str(len(first))
                 first.append((folder, auto_name, again, inputs(case)))
                 second.append((again, auto_name, home / "thrice" / str(len(first)), inputs(case)))
@@ -145,7 +147,7 @@ def check_answer(answer, model, case, auto_name):
     with torch.no_grad():
         states = model.base_model(**batch)[0]
         torch.testing.assert_close(torch.tensor(answer["states"]), states, atol=1e-5, rtol=1e-5)
-        if family_module(case.family).AUTO_CLASSES[auto_name] is type(model):
+        if AUTO_CLASSES[case.family][auto_name] is type(model):
             torch.testing.assert_close(torch.tensor(answer["output"]), model(**batch)[0], atol=1e-5, rtol=1e-5)
             assert answer["missing"] == answer["unexpected"] == []
         if model.can_generate() and "generated" in answer:
@@ -155,12 +157,20 @@ def check_answer(answer, model, case, auto_name):
 
 
 def test_the_families_are_the_expected_ones():
-    assert FAMILIES == ("rnn", "convs2s", "transformer")
+    assert FAMILIES == ("rnn", "convs2s", "transformer", "bert")
     names = {family: [cls.__name__ for cls in family_module(family).AUTO_CLASSES.values()] for family in FAMILIES}
     assert names == {
         "rnn": ["AttnRnnModel", "AttnRnnForConditionalGeneration"],
         "convs2s": ["AttnConvS2SModel", "AttnConvS2SForConditionalGeneration"],
         "transformer": ["AttnTransformerModel", "AttnTransformerForConditionalGeneration"],
+        "bert": [
+            "AttnBertModel",
+            "AttnBertForMaskedLM",
+            "AttnBertForSequenceClassification",
+            "AttnBertForTokenClassification",
+            "AttnBertForQuestionAnswering",
+            "AttnBertForReplacedTokenDetection",
+        ],
     }
 
 
@@ -178,7 +188,7 @@ def test_a_folder_opens_through_every_auto_class_and_again_when_saved_without_th
 @pytest.mark.parametrize("case", HEADS)
 def test_each_checkpoint_of_a_training_opens_alone(case, elsewhere):
     last = elsewhere.home / "training" / case.id / "checkpoint-2"
-    for auto_name in auto_names(case):
+    for auto_name in ("AutoModel", case.auto_name):
         answer = elsewhere.answers[last, auto_name]
         check_answer(answer, elsewhere.models[last], case, auto_name)
         assert elsewhere.answers[last.with_name("checkpoint-1"), auto_name]["states"] != answer["states"]
@@ -204,7 +214,7 @@ def test_exactly_the_needed_files_are_saved(case, elsewhere, tmp_path):
     again, _ = elsewhere.again[folder, case.auto_name]
     for saved in (folder, again):
         assert {path.name for path in saved.iterdir()} == code | data
-        assert list(json.loads((saved / "config.json").read_text())["auto_map"]) == ["AutoConfig", *auto_names(case)]
+        assert list(json.loads((saved / "config.json").read_text())["auto_map"]) == ["AutoConfig", *AUTO_CLASSES[case.family]]
     assert all((folder / name).read_bytes() == (again / name).read_bytes() for name in code)
     if case.is_head:
         for step in (1, 2):

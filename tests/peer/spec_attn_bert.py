@@ -35,7 +35,7 @@ tasks = {
     "AttnBertForSequenceClassification": "SEQUENCE_CLASSIFICATION",
     "AttnBertForTokenClassification": "TOKEN_CLASSIFICATION",
     "AttnBertForQuestionAnswering": "QUESTION_ANSWERING",
-    "AttnBertForReplacedTokenDetection": "PRETRAINING",
+    "AttnBertForReplacedTokenDetection": "TOKEN_CLASSIFICATION",
 }
 
 
