@@ -72,12 +72,16 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
     "bert": {
-        "devlin": {},
-        "roberta": {"type_vocab_size": 1, "position_offset": 1, "bos_token_id": 1, "eos_token_id": 2},
-        "albert": {"share_layers": True, "embedding_size": 12, "activation_function": "gelu_new"},
+        "devlin": {"initializer_range": 0.25},
+        "roberta": {
+            "initializer_range": 0.25, "type_vocab_size": 1, "position_offset": 1, "bos_token_id": 1, "eos_token_id": 2,
+        },
+        "albert": {
+            "initializer_range": 0.25, "share_layers": True, "embedding_size": 12, "activation_function": "gelu_new",
+        },
         "pre-norm": {
-            "norm_first": True, "norm_type": "rms", "layer_norm_eps": None, "position_type": "rotary",
-            "type_vocab_size": 0, "use_pooler": False, "tie_word_embeddings": False,
+            "initializer_range": 0.25, "norm_first": True, "norm_type": "rms", "layer_norm_eps": None,
+            "position_type": "rotary", "type_vocab_size": 0, "use_pooler": False, "tie_word_embeddings": False,
         },
     },
 }  # fmt: skip

@@ -30,6 +30,7 @@ class EncoderTwin:
         heads: For each of our classes, theirs, and the modules, or single tensors, of its head.
         required: Their fields of which one value alone has a counterpart.
         unread: Their tensors without a counterpart of their own: tied to another.
+        left_out: Parts of the names of what a checkpoint may bring along for other tasks.
         offset: Whether positions are numbered from `pad_token_id` + 1.
     """
 
@@ -41,6 +42,7 @@ class EncoderTwin:
     heads: dict[str, tuple[str, dict[str, str]]]
     required: Options = field(default_factory=dict)
     unread: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ("pooler", "position_ids")
     offset: bool = False
 
     def to_ours(self, config: Any) -> Options:
@@ -121,6 +123,7 @@ BERT = EncoderTwin(
     },
     required=_NO_DECODER,
     unread=("cls.predictions.decoder.bias",),
+    left_out=("pooler", "position_ids", "cls.seq_relationship"),
 )
 
 ROBERTA = EncoderTwin(
@@ -190,6 +193,7 @@ ALBERT = EncoderTwin(
     },
     required={"num_hidden_groups": 1, "inner_group_num": 1},
     unread=("predictions.decoder.bias",),
+    left_out=("pooler", "position_ids", "sop_classifier"),
 )
 
 ELECTRA = EncoderTwin(

@@ -34,6 +34,8 @@ from ..models.configuration_attn_transformer import AttnTransformerConfig
 from ..models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
 from ..models.positions import sinusoidal
 from .checkpoint_tokenizers import Tokenizers, divide, is_marian, join, load_tokenizer, save_tokenizers
+from .encoder_twins import ENCODER_TWINS
+from .import_encoder import class_to_load, import_encoder, leave_out
 from .twins import TWINS, Options, Twin
 
 SOURCE, TARGET, OUTPUT = "model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head"
@@ -46,14 +48,15 @@ def import_checkpoint(
     *,
     tokenizer: Tokenizers | None = None,
     decoder_start_token_id: int | str | None = None,
-) -> tuple[AttnTransformerForConditionalGeneration, Tokenizers | None]:
-    """Make a checkpoint of Marian, BART, mBART or T5 (v1.0, v1.1) one of ours.
+) -> tuple[Any, Tokenizers | None]:
+    """Make a checkpoint of Marian, BART, mBART, T5 (v1.0, v1.1), BERT, RoBERTa, ALBERT, ELECTRA or DistilBERT ours.
 
     Weights are read from safetensors alone, and code that comes with a checkpoint never runs. The network is used only
     if the source is no folder.
 
     Args:
-        source: a folder, a Hub id, or a loaded model with an output layer (`MarianMTModel`, ...).
+        source: a folder, a Hub id, or a loaded model with an output layer (`MarianMTModel`, ...), or an encoder with
+            or without a head (`BertModel`, ...).
         output_dir: an empty or new folder for model, code and tokenizer; None writes nothing.
         tokenizer: the tokenizer, or the pair (source, target), instead of that of the checkpoint; the only one where
             the source is a loaded model.
@@ -70,8 +73,16 @@ def import_checkpoint(
     """
     folder = None if output_dir is None else _free_folder(output_dir)
     theirs, loaded = (source, None) if isinstance(source, PreTrainedModel) else _load(source, tokenizer is None)
-    twin = _twin_of(theirs)
     tokenizer = loaded if tokenizer is None else tokenizer
+    if theirs.config.model_type in ENCODER_TWINS:
+        if decoder_start_token_id is not None:
+            raise ValueError(f"decoder_start_token_id={decoder_start_token_id!r}: an encoder alone has no decoder")
+        model = import_encoder(theirs)
+        if folder is not None:
+            model.save_pretrained(folder)
+            save_tokenizers(tokenizer, folder)
+        return model, tokenizer
+    twin = _twin_of(theirs)
     start = _token_id(decoder_start_token_id, tokenizer)
     separate = is_marian(tokenizer) and bool(tokenizer.separate_vocabs)  # type: ignore[union-attr]
     config = _our_config(twin, theirs, start, separate)
@@ -143,15 +154,16 @@ def _load(source: str | Path, with_tokenizer: bool) -> tuple[PreTrainedModel, Pr
     """Load a checkpoint with transformers' own class, and refuse one whose tensors are not exactly its own."""
     address, local = _address(source)
     described = _read_config(address, local)
-    twin = TWINS.get(described.get("model_type", ""))
-    if twin is None:
+    kind = described.get("model_type", "")
+    if kind not in TWINS and kind not in ENCODER_TWINS:
         raise ValueError(
             f"model_type={described.get('model_type')!r} of {address!r} has no twin here; it must be one of "
-            f"{', '.join(TWINS)}"
+            f"{', '.join([*TWINS, *ENCODER_TWINS])}"
         )
     if described.get("quantization_config"):
         raise ValueError(f"{address!r} has quantised weights (quantization_config), which have no counterpart")
-    model = _open(getattr(transformers, twin.class_name), address, local)
+    class_name = TWINS[kind].class_name if kind in TWINS else class_to_load(described)
+    model = _open(getattr(transformers, class_name), address, local)
     return model, load_tokenizer(address, local) if with_tokenizer else None
 
 
@@ -180,6 +192,8 @@ def _open(model_class: Any, address: str, local: bool) -> Any:
         )
     except (OSError, RuntimeError, SafetensorError) as error:  # the second for tied tensors of different shapes
         raise ValueError(f"source is {address!r}; its weights cannot be read from safetensors: {error}") from error
+    if (kind := model_class.config_class.model_type) in ENCODER_TWINS:
+        info["unexpected_keys"] = leave_out(kind, info["unexpected_keys"])
     _check_loaded(address, model, info, lambda: _shapes_in_files(address, local))
     return model
 

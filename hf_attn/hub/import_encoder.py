@@ -8,6 +8,8 @@ ours count positions from the first real token of a row; for an answer in a text
 """
 
 import re
+import warnings
+from collections.abc import Iterable
 from typing import Any
 
 from transformers import PreTrainedModel
@@ -15,6 +17,44 @@ from transformers import PreTrainedModel
 from ..models import modeling_attn_bert
 from ..models.configuration_attn_bert import AttnBertConfig
 from .encoder_twins import ENCODER_TWINS, EncoderTwin
+
+
+def class_to_load(described: dict[str, Any]) -> str:
+    """Name the class of transformers that a checkpoint is opened with: its own, or one that leaves out the prediction
+    of the next sentence.
+
+    Args:
+        described: What its config.json says.
+
+    Raises:
+        ValueError: If it is of a class without a twin.
+    """
+    twin = ENCODER_TWINS[described["model_type"]]
+    names = {ours: theirs for ours, (theirs, _) in twin.heads.items()}
+    own = (described.get("architectures") or [names["AttnBertModel"]])[0]
+    if own in names.values():
+        return own
+    if own in ("BertForPreTraining", "AlbertForPreTraining"):
+        return names["AttnBertForMaskedLM"]
+    raise ValueError(f"architectures={own!r} has no twin here; it must be one of {', '.join(names.values())}")
+
+
+def leave_out(model_type: str, unexpected: Iterable[str]) -> set[str]:
+    """Warn about tensors of other tasks in a checkpoint.
+
+    Args:
+        model_type: The architecture.
+        unexpected: The names of tensors that its class has no place for.
+
+    Returns:
+        Those that belong to no other task either.
+    """
+    parts = ENCODER_TWINS[model_type].left_out
+    others = {name for name in unexpected if any(part in name for part in parts)}
+    named = sorted(name for name in others if "position_ids" not in name)  # 0, 1, 2, ...
+    if named:
+        warnings.warn(f"of other tasks, and left out: {', '.join(named)}", stacklevel=5)
+    return set(unexpected) - others
 
 
 def twin_and_class(theirs: PreTrainedModel) -> tuple[EncoderTwin, str]:

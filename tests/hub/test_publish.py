@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 import torch
+import transformers
 import yaml
 from contract import cases
 from hub.hub_stand_in import run_hub, use_hub

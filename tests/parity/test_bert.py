@@ -1,0 +1,211 @@
+"""transformers' BERT, RoBERTa, ALBERT, ELECTRA and DistilBERT against our encoder: imported weights, equal outputs,
+equal training."""
+
+import random
+from functools import partial
+
+import pytest
+import torch
+import transformers
+
+from hf_attn.hub import import_checkpoint
+from hf_attn.hub.encoder_twins import ENCODER_TWINS
+from hf_attn.hub.import_encoder import encoder_name
+
+CLOSE = {"atol": 1e-5, "rtol": 1e-5}
+VOCABULARY = 47
+BERT = {
+    "hidden_size": (16, 24),
+    "num_hidden_layers": (1, 2, 3),
+    "num_attention_heads": (1, 2, 8),
+    "intermediate_size": (20, 32),
+    "max_position_embeddings": (24, 40),
+    "type_vocab_size": (2, 3),
+    "layer_norm_eps": (1e-12, 1e-5),
+    "hidden_act": ("gelu", "relu", "gelu_new"),
+    "tie_word_embeddings": (True, False),
+    "pad_token_id": (0, 3),
+}
+NARROW = BERT | {"embedding_size": (8, 12), "hidden_act": ("gelu",)}
+CHOICES = {
+    "bert": BERT,
+    "roberta": BERT | {"type_vocab_size": (1,), "hidden_act": ("gelu",), "pad_token_id": (1, 3)},
+    "albert": NARROW | {"hidden_act": ("gelu_new", "relu")},
+    "electra": NARROW,
+    "distilbert": {
+        "dim": (16, 24),
+        "n_layers": (1, 2),
+        "n_heads": (2, 4),
+        "hidden_dim": (20, 32),
+        "max_position_embeddings": (24, 40),
+        "activation": ("gelu", "relu"),
+        "tie_word_embeddings": (True, False),
+    },
+}
+CASES = [
+    (kind, our_class, seed)
+    for kind, twin in ENCODER_TWINS.items()
+    for our_class in twin.heads
+    for seed in range(6 if kind == "bert" and our_class in ("AttnBertModel", "AttnBertForMaskedLM") else 2)
+]
+
+
+def random_model(kind, our_class, seed, **options):
+    """A model of transformers in evaluation mode, of which every tensor is random."""
+    model_class = getattr(transformers, ENCODER_TWINS[kind].heads[our_class][0])
+    drawn = {name: random.Random(f"{name}{seed}").choice(choices) for name, choices in CHOICES[kind].items()}
+    config = model_class.config_class(**{"vocab_size": VOCABULARY} | drawn | options)
+    model = model_class._from_config(config, attn_implementation="eager").eval()
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            tensor.normal_(std=0.3, generator=generator)
+            if "norm" in name.lower() and name.endswith("weight"):
+                tensor.add_(1.0)
+    return model
+
+
+def text_of(model, seed=0, batch=4, length=9):
+    """Ids, mask and segments of rows that grow shorter, padded on the right."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, VOCABULARY, (batch, length), generator=generator)
+    mask = torch.ones_like(ids)
+    for row in range(1, batch):
+        mask[row, length - 2 * row :] = 0
+    text = {"input_ids": ids.masked_fill(mask == 0, model.config.pad_token_id), "attention_mask": mask}
+    segments = getattr(model.config, "type_vocab_size", 0)
+    if segments:
+        text["token_type_ids"] = torch.randint(segments, ids.shape, generator=generator)
+    return text
+
+
+def labels_of(our_class, text, classes, seed=0):
+    """Labels for a text; answers in it begin and end at its first tokens."""
+    generator = torch.Generator().manual_seed(seed)
+    real, rows = text["attention_mask"].bool(), len(text["input_ids"])
+    if our_class == "AttnBertForQuestionAnswering":
+        return {"start_positions": torch.tensor([0, 1, 2, 0]), "end_positions": torch.tensor([4, 2, 2, 1])}
+    if our_class == "AttnBertForSequenceClassification":
+        return {"labels": torch.randint(classes, (rows,), generator=generator)}
+    size = {"AttnBertForMaskedLM": VOCABULARY, "AttnBertForReplacedTokenDetection": 2}.get(our_class, classes)
+    labels = torch.randint(size, real.shape, generator=generator)
+    if our_class == "AttnBertForReplacedTokenDetection":
+        return {"labels": labels}  # theirs leave padding out by the mask
+    return {"labels": labels.masked_fill(~real, -100)}
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize(("kind", "our_class", "seed"), CASES)
+def test_states_logits_weights_loss_and_gradients_are_equal(kind, our_class, seed, implementation):
+    classes = 2 if our_class == "AttnBertForQuestionAnswering" else 3
+    theirs = random_model(kind, our_class, seed, num_labels=classes)
+    ours, _ = import_checkpoint(theirs)
+    assert type(ours).__name__ == our_class
+    ours.set_attn_implementation(implementation)
+    text = text_of(theirs, seed)
+    real = text["attention_mask"].bool()
+    wanted = {"output_attentions": True, "output_hidden_states": True}
+    expected, got = theirs(**text, **wanted), ours(**text, **wanted)
+    for one, other in zip(got.hidden_states, expected.hidden_states, strict=True):
+        torch.testing.assert_close(one[real], other[real], **CLOSE)
+    for one, other in zip(got.attentions, expected.attentions, strict=True):
+        torch.testing.assert_close(one.transpose(1, 2)[real], other.transpose(1, 2)[real], **CLOSE)
+    assert got.attentions[0].max() > 0.3, "the weights are all alike"
+    for name in ("pooler_output", "logits", "start_logits", "end_logits"):
+        one, other = getattr(got, name, None), getattr(expected, name, None)
+        assert (one is None) == (other is None), name
+        if one is not None:
+            at_tokens = one.shape[:2] == real.shape
+            torch.testing.assert_close(one[real] if at_tokens else one, other[real] if at_tokens else other, **CLOSE)
+
+    # a loss without labels: every real state, and the pooled vector
+    if our_class == "AttnBertModel":
+        losses = [(out[0][real].square().mean(), out.get("pooler_output")) for out in (theirs(**text), ours(**text))]
+        losses = [loss if pooled is None else loss + pooled.square().mean() for loss, pooled in losses]
+    else:
+        if our_class == "AttnBertForQuestionAnswering":  # ours choose among real tokens alone
+            text = {name: tensor[:1] for name, tensor in text.items()}
+        labels = labels_of(our_class, text, 3, seed)
+        labels = {name: tensor[: len(text["input_ids"])] for name, tensor in labels.items()}
+        losses = [model(**text, **labels).loss for model in (theirs, ours)]
+    torch.testing.assert_close(*losses, **CLOSE)
+    for loss in losses:
+        loss.backward()
+    gradients = dict(theirs.named_parameters(remove_duplicate=False))
+    for name, parameter in ours.named_parameters():
+        other = gradients[encoder_name(ENCODER_TWINS[kind], our_class, name)].grad
+        mine = parameter.grad
+        if other is None or mine is None:
+            assert mine is None or not mine.any(), name
+            continue
+        torch.testing.assert_close(mine, other, atol=1e-5, rtol=1e-4, msg=partial("{}: {}".format, name))
+
+
+@pytest.mark.parametrize("kind", ENCODER_TWINS)
+def test_two_hundred_updates_are_equal(kind):
+    still = {"dropout": 0.0, "attention_dropout": 0.0} if kind == "distilbert" else {}
+    still = still or {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    theirs = random_model(kind, "AttnBertForMaskedLM", 1, **still).double()
+    ours, _ = import_checkpoint(theirs)
+    batches = [text_of(theirs, seed) for seed in range(4)]
+    batches = [text | labels_of("AttnBertForMaskedLM", text, 3, seed) for seed, text in enumerate(batches)]
+    optimizers = [torch.optim.Adam(model.train().parameters(), lr=1e-3) for model in (theirs, ours)]
+    losses = []
+    for step in range(200):
+        losses.append([])
+        for model, optimizer in zip((theirs, ours), optimizers, strict=True):
+            loss = model(**batches[step % 4]).loss
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses[-1].append(loss.item())
+    losses = torch.tensor(losses)
+    assert losses[-1, 0] < 0.7 * losses[0, 0]  # it learned something
+    assert (losses[:, 0] - losses[:, 1]).abs().max() < 1e-4
+    state = theirs.state_dict()
+    for name, tensor in ours.state_dict().items():
+        other = state[encoder_name(ENCODER_TWINS[kind], "AttnBertForMaskedLM", name)]
+        torch.testing.assert_close(tensor, other, atol=1e-4, rtol=0, msg=partial("{}: {}".format, name))
+
+
+@pytest.mark.parametrize("kind", ENCODER_TWINS)
+def test_a_saved_checkpoint_is_imported_with_its_own_class_and_dtype(kind, tmp_path):
+    for our_class in ("AttnBertModel", "AttnBertForMaskedLM"):
+        theirs = random_model(kind, our_class, 0).to(torch.bfloat16)
+        theirs.save_pretrained(tmp_path / our_class)
+        with pytest.warns(UserWarning, match="has no tokenizer"):
+            ours, tokenizer = import_checkpoint(tmp_path / our_class, tmp_path / f"ours-{our_class}")
+        assert type(ours).__name__ == our_class and tokenizer is None and ours.dtype == torch.bfloat16
+        again = type(ours).from_pretrained(tmp_path / f"ours-{our_class}")
+        text = text_of(theirs)
+        assert torch.equal(again(**text)[0], ours(**text)[0])
+
+
+def test_what_a_checkpoint_brings_along_for_other_tasks_is_left_out_by_name(tmp_path):
+    config = random_model("bert", "AttnBertModel", 0).config
+    theirs = transformers.BertForPreTraining(config)
+    theirs.save_pretrained(tmp_path)
+    with pytest.warns(UserWarning) as warned:
+        ours, _ = import_checkpoint(tmp_path)
+    assert any("left out: bert.pooler.dense.bias" in str(one.message) for one in warned)
+    text = text_of(theirs)
+    real = text["attention_mask"].bool()
+    expected = theirs.eval()(**text).prediction_logits[real]
+    torch.testing.assert_close(ours(**text).logits[real], expected, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "our_class", "options", "message"),
+    [
+        ("bert", "AttnBertModel", {"is_decoder": True}, r"is_decoder=True \(it must be False\)"),
+        ("roberta", "AttnBertForMaskedLM", {"hidden_act": "relu"}, r"hidden_act='relu' \(it must be 'gelu'\)"),
+        ("albert", "AttnBertModel", {"num_hidden_groups": 2}, r"num_hidden_groups=2 \(it must be 1\)"),
+        ("albert", "AttnBertModel", {"embedding_size": 16, "hidden_size": 16}, "unknown: encoder.embedding_hidden"),
+        ("distilbert", "AttnBertModel", {"sinusoidal_pos_embds": True}, r"sinusoidal_pos_embds=True \(it must"),
+    ],
+)
+def test_what_has_no_counterpart_is_named(kind, our_class, options, message):
+    with pytest.raises(ValueError, match=message):
+        import_checkpoint(random_model(kind, our_class, 0, **options))
+    with pytest.raises(ValueError, match="BertForNextSentencePrediction, which has no twin here; .*BertModel"):
+        import_checkpoint(transformers.BertForNextSentencePrediction(random_model("bert", "AttnBertModel", 0).config))
