@@ -114,7 +114,6 @@ BERT = EncoderTwin(
                 "transform.dense": "cls.predictions.transform.dense",
                 "transform.norm": "cls.predictions.transform.LayerNorm",
                 "lm_head": "cls.predictions.decoder",
-                "lm_head.bias": "cls.predictions.bias",
             },
         ),
         "AttnBertForSequenceClassification": ("BertForSequenceClassification", _CLASSIFIER),
@@ -122,7 +121,7 @@ BERT = EncoderTwin(
         "AttnBertForQuestionAnswering": ("BertForQuestionAnswering", _SPAN),
     },
     required=_NO_DECODER,
-    unread=("cls.predictions.decoder.bias",),
+    unread=("cls.predictions.bias",),
     left_out=("pooler", "position_ids", "cls.seq_relationship"),
 )
 
@@ -140,7 +139,6 @@ ROBERTA = EncoderTwin(
                 "transform.dense": "lm_head.dense",
                 "transform.norm": "lm_head.layer_norm",
                 "lm_head": "lm_head.decoder",
-                "lm_head.bias": "lm_head.bias",
             },
         ),
         "AttnBertForSequenceClassification": (
@@ -151,7 +149,7 @@ ROBERTA = EncoderTwin(
         "AttnBertForQuestionAnswering": ("RobertaForQuestionAnswering", _SPAN),
     },
     required={**_NO_DECODER, "hidden_act": "gelu"},  # its heads have gelu whatever the layers have
-    unread=("lm_head.decoder.bias",),
+    unread=("lm_head.bias",),
     offset=True,
 )
 
@@ -185,14 +183,13 @@ ALBERT = EncoderTwin(
                 "transform.dense": "predictions.dense",
                 "transform.norm": "predictions.LayerNorm",
                 "lm_head": "predictions.decoder",
-                "lm_head.bias": "predictions.bias",
             },
         ),
         "AttnBertForTokenClassification": ("AlbertForTokenClassification", _CLASSIFIER),
         "AttnBertForQuestionAnswering": ("AlbertForQuestionAnswering", _SPAN),
     },
     required={"num_hidden_groups": 1, "inner_group_num": 1},
-    unread=("predictions.decoder.bias",),
+    unread=("predictions.bias",),
     left_out=("pooler", "position_ids", "sop_classifier"),
 )
 

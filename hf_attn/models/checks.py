@@ -94,9 +94,10 @@ def check_extra(config: PreTrainedConfig, extra: dict[str, object]) -> None:
     `generate()`, which the library drops, or a misspelt field, which it keeps beside the real one."""
     fields = {field.name for field in dataclasses.fields(config)}
     settings = vars(GenerationConfig()).keys() - {"output_attentions", "output_hidden_states", "transformers_version"}
-    others = {*config.attribute_map, "tie_encoder_decoder"}  # the last is an old field of transformers' own
+    # the last is an old field of transformers' own; the Trainer writes use_cache into every configuration
+    others = {*config.attribute_map, "tie_encoder_decoder"}
     for name, value in extra.items():
-        if name in fields or name.startswith("_"):
+        if name in fields or name == "use_cache" or name.startswith("_"):
             continue
         if name in settings and value is not None:
             raise ValueError(f"{name}={value!r} is a setting of generate(); set it in the model's generation_config")

@@ -31,6 +31,7 @@ from transformers.modeling_outputs import (
 from transformers.utils.generic import can_return_tuple
 
 from .base import AttnPreTrainedModel
+from .checks import check_token_ids
 from .configuration_attn_bert import AttnBertConfig
 from .heads import Pooler, TokenTransform, binary_loss, class_loss, classification_loss, pool, span_loss
 from .inputs import check_ids, check_input, check_mask
@@ -49,6 +50,13 @@ class AttnBertPreTrainedModel(AttnPreTrainedModel):
     _supports_sdpa = True
     _supports_attention_backend = True
     _can_compile_fullgraph = True
+
+    def resize_token_embeddings(self, new_num_tokens: int | None = None, *args, **kwargs) -> nn.Embedding:
+        """Resize the vocabulary, as in transformers; ValueError if the new one lacks a special id."""
+        if new_num_tokens is not None:
+            ids = {"bos_token_id": self.config.bos_token_id, "eos_token_id": self.config.eos_token_id}
+            check_token_ids(new_num_tokens, new_num_tokens, self.config.pad_token_id, **ids)
+        return super().resize_token_embeddings(new_num_tokens, *args, **kwargs)
 
 
 def make_norm(config: AttnBertConfig, width: int) -> nn.Module:
