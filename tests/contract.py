@@ -72,10 +72,8 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         },
     },
     "bert": {
-        "devlin": {"initializer_range": 0.25},
-        "roberta": {
-            "initializer_range": 0.25, "type_vocab_size": 1, "position_offset": 1, "bos_token_id": 1, "eos_token_id": 2,
-        },
+        "devlin": {"initializer_range": 0.25, "bos_token_id": 1, "eos_token_id": 2},
+        "roberta": {"initializer_range": 0.25, "type_vocab_size": 1, "position_offset": 1, "eos_token_id": 2},
         "albert": {
             "initializer_range": 0.25, "share_layers": True, "embedding_size": 12, "activation_function": "gelu_new",
         },

@@ -94,7 +94,11 @@ def test_states_are_attended_to_as_a_set(case, source_len, target_len, seed, ran
 
 def with_positions():
     """The families that take positions as an option, in their first variant."""
-    found = [one for one in cases(heads=True, variants=False, seq2seq=True) if hasattr(one.values[0].config(), "position_type")]
+    found = [
+        one
+        for one in cases(heads=True, variants=False, seq2seq=True)
+        if hasattr(one.values[0].config(), "position_type")
+    ]
     assert found
     return found
 

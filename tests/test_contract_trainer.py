@@ -296,7 +296,7 @@ def test_other_ways_to_train_run_and_learn(case, tmp_path):
         trainer.train()
         assert all(parameter.dtype == torch.float32 for parameter in model.parameters())
         assert float(explicit_loss(model.eval(), rows).detach()) < before
-        if "label_smoothing_factor" not in arguments:
+        if "label_smoothing_factor" not in arguments and case.has_vocabulary:  # many labels in four rows
             first = trainer.state.log_history[0]["loss"]
             assert first == pytest.approx(before, rel=0.2)  # the first batch of four, in bfloat16 or not
 
@@ -356,7 +356,10 @@ def test_evaluation_gathers_logits_and_nothing_else(case, concatenate, tmp_path)
     loss = trainer.evaluate()["eval_loss"]
     (predictions, labels) = seen[0]
     if concatenate:
-        assert isinstance(predictions, np.ndarray) and predictions.shape[:2] == (5, max(len(row["labels"]) for row in rows))
+        assert isinstance(predictions, np.ndarray) and predictions.shape[:2] == (
+            5,
+            max(len(row["labels"]) for row in rows),
+        )
     else:
         assert [type(part) for part in predictions] == [np.ndarray] * 3
         predictions, labels = ([row for part in parts for row in part] for parts in (predictions, labels))
