@@ -25,7 +25,7 @@ from hf_attn.registry import FAMILIES, family_module
 
 HEADS = cases(heads=True, variants=False)
 EVERY_CLASS = cases(variants=False)
-AUTO_CLASSES = {family: family_module(family).AUTO_CLASSES for family in FAMILIES}
+FAMILY_CLASSES = {family: family_module(family).AUTO_CLASSES for family in FAMILIES}
 
 # Runs in a process of its own, in which the package cannot be imported, and forks for each stage: opens the stage's
 # folders through their Auto classes, runs them on their batches, and saves them again.
@@ -85,7 +85,7 @@ def inputs(case):
 def auto_names(case):
     """The Auto classes through which a folder is opened: all that it names, but of the further heads of a family their
     own and that of the stack."""
-    return ["AutoModel", case.auto_name] if case.auto_name in CLASSIFIERS else list(AUTO_CLASSES[case.family])
+    return ["AutoModel", case.auto_name] if case.auto_name in CLASSIFIERS else list(FAMILY_CLASSES[case.family])
 
 
 def train(case, folder):
@@ -147,7 +147,7 @@ def check_answer(answer, model, case, auto_name):
     with torch.no_grad():
         states = model.base_model(**batch)[0]
         torch.testing.assert_close(torch.tensor(answer["states"]), states, atol=1e-5, rtol=1e-5)
-        if AUTO_CLASSES[case.family][auto_name] is type(model):
+        if FAMILY_CLASSES[case.family][auto_name] is type(model):
             torch.testing.assert_close(torch.tensor(answer["output"]), model(**batch)[0], atol=1e-5, rtol=1e-5)
             assert answer["missing"] == answer["unexpected"] == []
         if model.can_generate() and "generated" in answer:
@@ -216,7 +216,7 @@ def test_exactly_the_needed_files_are_saved(case, elsewhere, tmp_path):
         assert {path.name for path in saved.iterdir()} == code | data
         assert set(json.loads((saved / "config.json").read_text())["auto_map"]) == {
             "AutoConfig",
-            *AUTO_CLASSES[case.family],
+            *FAMILY_CLASSES[case.family],
         }
     assert all((folder / name).read_bytes() == (again / name).read_bytes() for name in code)
     if case.is_head:
