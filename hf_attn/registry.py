@@ -4,8 +4,9 @@
 import importlib
 
 import transformers
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-FAMILIES = ("rnn", "convs2s", "transformer", "bert")
+FAMILIES = ("rnn", "convs2s", "transformer", "bert", "gpt")
 
 
 def family_module(family: str):
@@ -31,3 +32,5 @@ def register_families() -> None:
         transformers.AutoConfig.register(config_class.model_type, config_class, exist_ok=True)
         for auto_name, model_class in auto_classes.items():
             getattr(transformers, auto_name).register(config_class, model_class, exist_ok=True)
+            if auto_name == "AutoModelForCausalLM":  # by this name the Trainer knows that smoothed labels are shifted
+                MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config_class.model_type] = model_class.__name__

@@ -82,6 +82,18 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
             "position_type": "rotary", "type_vocab_size": 0, "use_pooler": False, "tie_word_embeddings": False,
         },
     },
+    "gpt": {
+        "radford": {},
+        "llama": {
+            "position_type": "rotary", "norm_type": "rms", "gated_feed_forward": True, "activation_function": "silu",
+            "use_bias": False, "num_key_value_heads": 1, "tie_word_embeddings": False,
+        },
+        "window": {"position_type": "alibi", "normalize_embedding": True, "sliding_window": 3, "head_dim": 6},
+        "decoder": {
+            "position_type": "sinusoidal", "scale_embedding": True, "norm_first": False, "add_cross_attention": True,
+            "cross_attention_hidden_size": 12,
+        },
+    },
 }  # fmt: skip
 # classes whose own code is the same in every variant: they come in the first one alone
 CLASSIFIERS = (
@@ -124,6 +136,11 @@ class Case:
     def is_encoder_decoder(self) -> bool:
         """Whether there is a source and a target."""
         return self.config().is_encoder_decoder
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether each token is predicted from those before it, without a source."""
+        return self.generates and not self.is_encoder_decoder
 
     @property
     def has_vocabulary(self) -> bool:

@@ -149,6 +149,18 @@ PAIRS = {
     ),
     "less than no segment": ({"type_vocab_size": -1}, "type_vocab_size=-1 must be at least 0"),
     "several heads where there is one": ({"num_attention_heads": 2}, "num_attention_heads=2 .*choose one of 1"),
+    "a base of angles without any": (
+        {"rope_theta": 500.0, "position_type": "alibi"},
+        "rope_theta=500.0 needs position_type='rotary', got position_type='alibi'",
+    ),
+    "heads that do not share keys evenly": (
+        {"num_attention_heads": 4, "num_key_value_heads": 3, "hidden_size": 16},
+        "num_attention_heads=4 must be a multiple of num_key_value_heads=3",
+    ),
+    "an encoder that nothing attends to": (
+        {"cross_attention_hidden_size": 8, "add_cross_attention": False},
+        "cross_attention_hidden_size=8 needs add_cross_attention=True",
+    ),
     "input feeding without Luong": ({"input_feeding": True}, "input_feeding=True needs attention_type='luong'"),
     "a fixed context beside attention": ({"context_feeding": "initial"}, "context_feeding='initial' .*'none'"),
     "a score without attention": ({"attention_type": "none", "score_function": "dot"}, "score_function='dot' needs"),
@@ -439,7 +451,7 @@ READING = list(FORWARD)[: list(FORWARD).index("a label outside the vocabulary")]
 
 
 def embedding_width(model):
-    return model.config.embedding_width
+    return getattr(model.config, "embedding_width", model.config.hidden_size)
 
 
 @functools.cache
@@ -518,7 +530,7 @@ def test_ids_at_the_ends_of_the_vocabulary_and_labels_of_minus_100_are_taken(cas
     assert torch.isfinite(model(**batch | {"input_ids": batch["input_ids"].int()}).loss)
 
 
-@pytest.mark.parametrize("case", cases(heads=True, generates=True, variants=False))
+@pytest.mark.parametrize("case", cases(generates=True, variants=False, seq2seq=True))
 @torch.no_grad()
 def test_a_cache_that_is_empty_or_of_this_batch_is_taken(case):
     model, batch = model_of(case), case.batch(labels=False)

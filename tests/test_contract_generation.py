@@ -23,8 +23,8 @@ WAYS = {
     "beams": {"num_beams": 4, "num_return_sequences": 2},
     "samples": {"do_sample": True, "top_k": 0, "num_return_sequences": 2},
 }
-ALL = pytest.mark.parametrize("case", cases(generates=True))
-FAMILIES = pytest.mark.parametrize("case", cases(generates=True, variants=False))
+ALL = pytest.mark.parametrize("case", cases(generates=True, seq2seq=True))
+FAMILIES = pytest.mark.parametrize("case", cases(generates=True, variants=False, seq2seq=True))
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from hf_attn.models.masks import AttentionMask
 from hf_attn.models.scores import SCORE_FUNCTIONS, make_score
 from hf_attn.registry import family_module
 
-HEADS = pytest.mark.parametrize("case", cases(heads=True, generates=True))
+HEADS = pytest.mark.parametrize("case", cases(generates=True, seq2seq=True))
 KINDS = ("encoder_attentions", "decoder_attentions", "cross_attentions")
 PLAIN = {"dropout": 0.0, "attention_dropout": 0.0}
 lengths = st.integers(1, 6)

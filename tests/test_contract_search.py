@@ -33,7 +33,7 @@ def assert_found(found, expected):
 
 
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 50), marks=pytest.mark.slow)], ids=["few", "many"])
-@pytest.mark.parametrize("case", cases(generates=True))
+@pytest.mark.parametrize("case", cases(generates=True, seq2seq=True))
 def test_wide_beam_search_is_exhaustive(case, seeds):
     """With as many beams as there are prefixes; a state that did not move with its beam would be seen."""
     written = set()
@@ -53,7 +53,7 @@ def test_wide_beam_search_is_exhaustive(case, seeds):
     assert len(written) > 20 and len({len(tokens) for tokens in written}) > 1
 
 
-@pytest.mark.parametrize("case", cases(generates=True))
+@pytest.mark.parametrize("case", cases(generates=True, seq2seq=True))
 def test_beam_search_is_the_plain_loop(case):
     model = case.model(sharpness=2.0, **small_vocabulary(case, 11))
     sources = torch.randint(3, model.config.vocab_size, (2, 5), generator=torch.Generator().manual_seed(1))
@@ -72,7 +72,7 @@ def test_beam_search_is_the_plain_loop(case):
     assert len(lengths) > 2
 
 
-@pytest.mark.parametrize("case", cases(generates=True, variants=False))
+@pytest.mark.parametrize("case", cases(generates=True, variants=False, seq2seq=True))
 def test_the_start_and_a_prompt_count_neither_in_the_score_nor_in_the_length(case):
     model = case.model(seed=1, sharpness=2.0, **small_vocabulary(case, 11))
     source = torch.randint(3, model.config.vocab_size, (1, 5), generator=torch.Generator().manual_seed(2))
@@ -83,7 +83,7 @@ def test_the_start_and_a_prompt_count_neither_in_the_score_nor_in_the_length(cas
         assert_found(search(model, source, max_new_tokens=5, length_penalty=1.5, **options), expected)
 
 
-@pytest.mark.parametrize("case", cases(generates=True, variants=False))
+@pytest.mark.parametrize("case", cases(generates=True, variants=False, seq2seq=True))
 def test_the_translator_searches_and_scores_by_the_same_formula(case):
     tokenizer = train_tokenizer(["un due tre quattro cinque sei", "one two three four five six"], 40, kind="word")
     model = case.model(seed=3, sharpness=2.0, vocab_size=len(tokenizer))

@@ -21,10 +21,11 @@ MODEL_RANKS = {
     "attention": 3,
     **dict.fromkeys(["multihead", "recurrent", "heads"], 4),
     "layers": 5,
-    **dict.fromkeys(["base", "seq2seq"], 6),
+    **dict.fromkeys(["base", "generation"], 6),
+    "seq2seq": 7,
 }
-CONFIGURATION_RANK, DECODERS_RANK, MODELING_RANK = 7, 8, 9
-FAMILIES = {"rnn", "convs2s", "transformer", "bert"}
+CONFIGURATION_RANK, DECODERS_RANK, MODELING_RANK = 8, 9, 10
+FAMILIES = {"rnn", "convs2s", "transformer", "bert", "gpt"}
 PURE_TORCH = {"inputs", "masks", "scores", "positions", "convolution", "kernels", "attention"}
 HUB_PACKAGES = {"torch", "transformers", "huggingface_hub"}
 # above the Hub line; a package may import those of lower rank
@@ -107,6 +108,7 @@ def test_the_files_are_found():
         "recurrent",
         "layers",
         "base",
+        "generation",
         "seq2seq",
     } <= names
     for kind in ("configuration", "modeling"):

@@ -55,6 +55,12 @@ class AttnPreTrainedModel(PreTrainedModel):
                     raise TypeError(f"{type(self).__name__} has no argument {name!r}; did you mean {nearest[0]!r}?")
         return super().__call__(*args, **kwargs)
 
+    @property
+    def position_limit(self) -> int | None:
+        """Number of positions that there are; None where they are not learned, and any number will do."""
+        learned = getattr(self.config, "position_type", "learned") == "learned"
+        return getattr(self.config, "max_position_embeddings", None) if learned else None
+
     def _init_weights(self, module: nn.Module):
         """Fill the parameters of one module, unless they were loaded.
 

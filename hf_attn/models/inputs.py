@@ -107,7 +107,13 @@ def check_mask(name: str, mask: torch.Tensor | None, batch: int, length: int) ->
         raise ValueError(f"{name} has negative numbers; it must be 1 for tokens and 0 for padding, not added to scores")
 
 
-def check_source(states: torch.Tensor | None, mask: torch.Tensor | None, batch: int, width: int) -> None:
+def check_source(
+    states: torch.Tensor | None,
+    mask: torch.Tensor | None,
+    batch: int,
+    width: int,
+    names: tuple[str, str] = ("encoder_outputs.last_hidden_state", "attention_mask"),
+) -> None:
     """Refuse source states, and a mask of them, that do not fit the decoder and its input.
 
     Args:
@@ -115,21 +121,30 @@ def check_source(states: torch.Tensor | None, mask: torch.Tensor | None, batch: 
         mask: (batch, source_len), or None.
         batch: Number of target rows.
         width: Width of the encoder's states.
+        names: What states and mask are called.
 
     Raises:
         TypeError: If the states are no tensor.
         ValueError: If a shape is another.
     """
-    name = "encoder_outputs.last_hidden_state"
+    name, mask_name = names
     states = check_tensor(name, states, ("batch", "source_len", "width"))
     if states.shape[0] != batch or states.shape[2] != width:
         raise ValueError(
             f"{name} must be ({batch}, source_len, {width}), with a row for each target, got {tuple(states.shape)}"
         )
-    check_mask("attention_mask", mask, batch, states.shape[1])
+    check_mask(mask_name, mask, batch, states.shape[1])
 
 
 def check_cache_rows(rows: int, batch: int) -> None:
     """Raise ValueError unless a cache is empty (rows is -1) or of this batch."""
     if rows not in (-1, batch):
         raise ValueError(f"cache holds {rows} rows; it must hold one for each of the {batch} rows of the target")
+
+
+def check_length(length: int, limit: int | None, what: str = "the sequence") -> None:
+    """Raise ValueError if a sequence is longer than the learned positions reach; a limit of None is none."""
+    if limit is not None and length > limit:
+        raise ValueError(
+            f"{what} has {length} tokens, but there are only max_position_embeddings={limit} learned positions"
+        )

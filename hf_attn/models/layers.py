@@ -8,7 +8,7 @@ Pre-norm trains without warm-up, and its stack needs one more norm at the end. A
 stands only how they are put together.
 
 Axis names: batch, length, source_len, target_len, heads, hidden_size, intermediate_size.
-Read next: modeling_attn_transformer.py.
+Read next: modeling_attn_transformer.py or modeling_attn_gpt.py.
 """
 
 from collections.abc import Callable
@@ -149,11 +149,12 @@ class EncoderLayer(GradientCheckpointingLayer):
 
 
 class DecoderLayer(GradientCheckpointingLayer):
-    """Masked self-attention, cross-attention to the source, feed-forward, each with a residual and a norm.
+    """Masked self-attention, cross-attention to the source, feed-forward, each with a residual and a norm. Without the
+    cross-attention it is the layer of GPT (Radford 2018).
 
     Args:
         self_attention: Attends to the states.
-        cross_attention: Attends to the source's states; it has the layer_index of self_attention.
+        cross_attention: Attends to the source's states; it has the layer_index of self_attention. None for none.
         feed_forward: The network at every position.
         make_norm: Makes the norm of one sublayer.
         norm_first: True for pre-norm, False for post-norm.
@@ -164,7 +165,7 @@ class DecoderLayer(GradientCheckpointingLayer):
         self,
         *,
         self_attention: MultiHeadAttention,
-        cross_attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention | None,
         feed_forward: nn.Module,
         make_norm: Callable[[], nn.Module],
         norm_first: bool = False,
@@ -175,7 +176,7 @@ class DecoderLayer(GradientCheckpointingLayer):
         self.self_attention = self_attention
         self.self_attention_norm = make_norm()
         self.cross_attention = cross_attention
-        self.cross_attention_norm = make_norm()
+        self.cross_attention_norm = None if cross_attention is None else make_norm()
         self.feed_forward = feed_forward
         self.feed_forward_norm = make_norm()
         self.dropout = nn.Dropout(dropout)
@@ -183,7 +184,7 @@ class DecoderLayer(GradientCheckpointingLayer):
     def forward(
         self,
         states: torch.Tensor,
-        source_states: torch.Tensor,
+        source_states: torch.Tensor | None = None,
         bias: torch.Tensor | None = None,
         *,
         mask: AttentionMask | None = None,
@@ -197,7 +198,7 @@ class DecoderLayer(GradientCheckpointingLayer):
 
         Args:
             states: (batch, target_len, hidden_size)
-            source_states: (batch, source_len, hidden_size)
+            source_states: (batch, source_len, hidden_size); None to leave cross-attention out.
             bias: Added to the self-attention scores.
             mask: What self-attention may attend to.
             source_mask: What cross-attention may attend to.
@@ -219,13 +220,15 @@ class DecoderLayer(GradientCheckpointingLayer):
         if not self.norm_first:
             states = self.self_attention_norm(states)
 
-        residual = states
-        if self.norm_first:
-            states = self.cross_attention_norm(states)
-        states, cross_weights = self.cross_attention(states, source_states, source_mask, **how)
-        states = residual + self.dropout(states)
-        if not self.norm_first:
-            states = self.cross_attention_norm(states)
+        cross_weights = None
+        if self.cross_attention is not None and self.cross_attention_norm is not None and source_states is not None:
+            residual = states
+            if self.norm_first:
+                states = self.cross_attention_norm(states)
+            states, cross_weights = self.cross_attention(states, source_states, source_mask, **how)
+            states = residual + self.dropout(states)
+            if not self.norm_first:
+                states = self.cross_attention_norm(states)
 
         residual = states
         if self.norm_first:

@@ -48,6 +48,7 @@ class AttnBertPreTrainedModel(AttnPreTrainedModel):
     supports_gradient_checkpointing = True
     _no_split_modules = ["EncoderLayer"]
     _supports_sdpa = True
+    _supports_flex_attn = True
     _supports_attention_backend = True
     _can_compile_fullgraph = True
 

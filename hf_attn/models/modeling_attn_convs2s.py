@@ -45,7 +45,7 @@ from .attention import run_attention
 from .base import AttnPreTrainedModel
 from .configuration_attn_convs2s import AttnConvS2SConfig
 from .convolution import GatedConvolution, Projection, reorder, scale_gradient, zero_padding
-from .inputs import check_cache_rows, check_input, check_mask, check_source
+from .inputs import check_cache_rows, check_input, check_length, check_mask, check_source
 from .masks import AttentionMask, padding_mask
 from .positions import LearnedPositions
 from .recurrent import DecoderMemory, RecurrentCache
@@ -273,7 +273,7 @@ class AttnConvS2SEncoder(AttnConvS2SPreTrainedModel):
             output_hidden_states = self.config.output_hidden_states
         shape = check_input(input_ids, inputs_embeds, self.config.vocab_size, self.config.embedding_width)
         check_mask("attention_mask", attention_mask, *shape)
-        check_length(self.config, shape[1])
+        check_length(shape[1], self.position_limit)
         if inputs_embeds is None:
             attention_mask = input_ids.ne(self.config.pad_token_id) if attention_mask is None else attention_mask
             inputs_embeds = self.embed_tokens(input_ids)
@@ -379,7 +379,7 @@ class AttnConvS2SDecoder(AttnConvS2SPreTrainedModel):
         batch, target_len = check_input(input_ids, inputs_embeds, *sizes, "decoder_")
         check_decoder_arguments(encoder_outputs, cache, batch)
         cached_len = 0 if cache is None else cache.length
-        check_length(self.config, cached_len + target_len)
+        check_length(cached_len + target_len, self.position_limit)
         check_mask("decoder_attention_mask", attention_mask, batch, cached_len + target_len)
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
@@ -441,15 +441,6 @@ class AttnConvS2SDecoder(AttnConvS2SPreTrainedModel):
         return tuple(
             nn.functional.linear(encoder_hidden_states, layer.context_projection.weight).norm(dim=-1)[:, None]
             for layer in self.layers
-        )
-
-
-def check_length(config: AttnConvS2SConfig, length: int, what: str = "the sequence") -> None:
-    """Raise ValueError if a sequence is longer than the learned positions reach."""
-    if length > config.max_position_embeddings:
-        raise ValueError(
-            f"{what} has {length} tokens, but there are only max_position_embeddings="
-            f"{config.max_position_embeddings} learned positions"
         )
 
 
@@ -582,14 +573,6 @@ class AttnConvS2SForConditionalGeneration(Seq2SeqMixin, AttnConvS2SPreTrainedMod
         """Return also every cache but the decoder's own."""
         reason = "a convolutional decoder has no keys and values to keep, and its ConvolutionCache has one size always"
         return [*super().refused_generation_options(), ("cache_implementation", "dynamic", reason)]
-
-    def _get_stopping_criteria(self, generation_config, stopping_criteria, **kwargs):
-        """Refuse an output longer than the learned positions reach before its first step, unless criteria of the caller
-        may end it earlier; the last token needs no position."""
-        longest = generation_config.max_length
-        if not stopping_criteria:
-            check_length(self.config, longest - 1, f"max_length={longest}: the decoder's longest input")
-        return super()._get_stopping_criteria(generation_config, stopping_criteria, **kwargs)
 
     @can_return_tuple
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")

@@ -26,7 +26,7 @@ from functools import partial
 import torch
 from torch import nn
 from transformers import GenerationMixin
-from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import (
     BaseModelOutput,
     BaseModelOutputWithPastAndCrossAttentions,
@@ -38,11 +38,12 @@ from transformers.utils.generic import can_return_tuple
 
 from .base import AttnPreTrainedModel
 from .configuration_attn_transformer import AttnTransformerConfig
-from .inputs import check_cache_rows, check_input, check_mask, check_source
+from .generation import check_cache
+from .inputs import check_input, check_length, check_mask, check_source
 from .layers import NORMS, DecoderLayer, EncoderLayer, FeedForward
 from .masks import AttentionMask, padding_mask
 from .multihead import MultiHeadAttention
-from .positions import AlibiBias, LearnedPositions, RelativeBias, rotary_angles, sinusoidal, token_positions
+from .positions import LearnedPositions, make_position_bias, rotary_angles, sinusoidal, token_positions
 from .seq2seq import Seq2SeqMixin, name_encoder_outputs
 
 
@@ -69,6 +70,7 @@ class AttnTransformerPreTrainedModel(AttnPreTrainedModel):
     supports_gradient_checkpointing = True
     _no_split_modules = ["EncoderLayer", "DecoderLayer"]
     _supports_sdpa = True
+    _supports_flex_attn = True
     _supports_attention_backend = True
     _can_compile_fullgraph = True
     _skip_keys_device_placement = ["cache"]
@@ -145,15 +147,9 @@ class PositionedEmbedding(nn.Module):
 
 
 def make_bias(config: AttnTransformerConfig, num_heads: int, bidirectional: bool) -> nn.Module | None:
-    """Make what adds positions to the scores of one stack, shared by its layers; None if positions are not added
-    there."""
-    if config.position_type == "alibi":
-        return AlibiBias(num_heads)
-    if config.position_type == "relative":
-        return RelativeBias(
-            num_heads, bidirectional, config.relative_attention_num_buckets, config.relative_attention_max_distance
-        )
-    return None
+    """Make what adds positions to the scores of one stack, shared by its layers."""
+    buckets = config.relative_attention_num_buckets, config.relative_attention_max_distance
+    return make_position_bias(config.position_type, num_heads, bidirectional, *buckets)
 
 
 class AttnTransformerEncoder(AttnTransformerPreTrainedModel):
@@ -221,7 +217,7 @@ class AttnTransformerEncoder(AttnTransformerPreTrainedModel):
         if inputs_embeds is None:
             inputs_embeds = self.embed_tokens(input_ids)
         source_len = inputs_embeds.shape[1]
-        check_length(self.config, source_len)
+        check_length(source_len, self.position_limit)
         padding = padding_mask(attention_mask)
         positions = token_positions(padding, source_len, inputs_embeds.device)
         rotary = self.config.position_type == "rotary"
@@ -337,7 +333,7 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
         if isinstance(cached_len, torch.Tensor):
             cached_len = cached_len.clone()  # a static cache counts on in place
         else:
-            check_length(self.config, cached_len + target_len)
+            check_length(cached_len + target_len, self.position_limit)
             check_mask("decoder_attention_mask", attention_mask, batch, cached_len + target_len)
         key_len = -1 if cache is None else cache.get_max_length(0)
         if key_len == -1:  # not a static cache, in which all slots are keys from the start
@@ -394,27 +390,6 @@ class AttnTransformerDecoder(AttnTransformerPreTrainedModel):
             For each layer, (batch, heads, source_len)
         """
         return tuple(layer.cross_attention.value_norms(encoder_hidden_states) for layer in self.layers)
-
-
-def check_cache(cache: object | None, batch: int) -> None:
-    """Raise TypeError for a cache without keys and values, ValueError for one of another batch."""
-    own = getattr(cache, "self_attention_cache", cache)
-    if own is None:
-        return
-    if not isinstance(own, Cache) or (own.layer_class_to_replicate is None and not own.layers):
-        raise TypeError(f"cache must hold keys and values, as an EncoderDecoderCache does, got {type(cache).__name__}")
-    # a layer may be set up and hold nothing yet, or hold its keys in another form
-    filled = [layer.keys.shape[0] for layer in own.layers if layer.is_initialized and layer.keys.dim() == 4]
-    check_cache_rows(filled[0] if filled else -1, batch)
-
-
-def check_length(config: AttnTransformerConfig, length: int, what: str = "the sequence") -> None:
-    """Raise ValueError if a sequence is longer than the learned positions reach."""
-    if config.position_type == "learned" and length > config.max_position_embeddings:
-        raise ValueError(
-            f"{what} has {length} tokens, but there are only max_position_embeddings="
-            f"{config.max_position_embeddings} learned positions"
-        )
 
 
 class AttnTransformerModel(Seq2SeqMixin, AttnTransformerPreTrainedModel):
@@ -519,14 +494,6 @@ class AttnTransformerForConditionalGeneration(Seq2SeqMixin, AttnTransformerPreTr
         self.lm_head = nn.Linear(embeddings.embedding_dim, embeddings.num_embeddings, bias=config.output_bias)
         self.output_scale = config.hidden_size**-0.5 if config.scale_output else 1.0
         self.post_init()
-
-    def _get_stopping_criteria(self, generation_config, stopping_criteria, **kwargs):
-        """Refuse an output longer than the learned positions reach before its first step, unless criteria of the caller
-        may end it earlier; the last token needs no position."""
-        longest = generation_config.max_length
-        if not stopping_criteria:
-            check_length(self.config, longest - 1, f"max_length={longest}: the decoder's longest input")
-        return super()._get_stopping_criteria(generation_config, stopping_criteria, **kwargs)
 
     @can_return_tuple
     @deprecate_kwarg("past_key_values", "5.40.0", new_name="cache")

@@ -6,7 +6,8 @@
 
 With data = states this is self-attention; with other data it is cross-attention, and the two may differ in width and
 length: Vaswani 2017 (arXiv 1706.03762) section 3.2.2. Without biases and with the plain dot product as score it is the
-attention of T5: Raffel 2020 (1910.10683) section 2.1.
+attention of T5: Raffel 2020 (1910.10683) section 2.1. Several heads of queries may share one of keys and values:
+Shazeer 2019 (1911.02150), Ainslie 2023 (2305.13245); the cache is then smaller by as much.
 
 Axis names: batch, heads, query_len, key_len, head_dim, hidden_size, data_size.
 Read next: layers.py.
@@ -27,6 +28,7 @@ class MultiHeadAttention(nn.Module):
     Args:
         hidden_size: Width of the queries' states and of the output.
         num_heads: Number of heads.
+        num_key_value_heads: Number of heads of keys and values; num_heads by default.
         data_size: Width of what is attended to; hidden_size by default.
         head_dim: Width of a head; hidden_size / num_heads by default.
         bias: Whether the four projections have biases.
@@ -36,7 +38,8 @@ class MultiHeadAttention(nn.Module):
         layer_index: Where this layer keeps its keys and values in a cache.
 
     Raises:
-        ValueError: If hidden_size is no multiple of num_heads and head_dim is not given.
+        ValueError: If hidden_size is no multiple of num_heads and head_dim is not given, or num_heads is no multiple of
+            num_key_value_heads.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class MultiHeadAttention(nn.Module):
         hidden_size: int,
         num_heads: int,
         *,
+        num_key_value_heads: int | None = None,
         data_size: int | None = None,
         head_dim: int | None = None,
         bias: bool = True,
@@ -54,15 +58,19 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if head_dim is None and hidden_size % num_heads:
             raise ValueError(f"hidden_size={hidden_size} must be a multiple of num_heads={num_heads}")
+        num_key_value_heads = num_heads if num_key_value_heads is None else num_key_value_heads
+        if num_heads % num_key_value_heads:
+            raise ValueError(f"num_heads={num_heads} must be a multiple of num_key_value_heads={num_key_value_heads}")
         data_size = hidden_size if data_size is None else data_size
         self.num_heads = num_heads
+        self.group_size = num_heads // num_key_value_heads  # heads of queries for each of keys and values
         self.head_dim = hidden_size // num_heads if head_dim is None else head_dim
         self.dropout = dropout
         self.layer_index = layer_index
         inner_size = num_heads * self.head_dim
         self.query_projection = nn.Linear(hidden_size, inner_size, bias=bias)
-        self.key_projection = nn.Linear(data_size, inner_size, bias=bias)
-        self.value_projection = nn.Linear(data_size, inner_size, bias=bias)
+        self.key_projection = nn.Linear(data_size, inner_size // self.group_size, bias=bias)
+        self.value_projection = nn.Linear(data_size, inner_size // self.group_size, bias=bias)
         self.output_projection = nn.Linear(inner_size, hidden_size, bias=bias)
         self.score = (ScaledDot if scaled else Dot)(self.head_dim, self.head_dim)
         if not scaled:
@@ -70,7 +78,7 @@ class MultiHeadAttention(nn.Module):
 
     def split_heads(self, states: torch.Tensor) -> torch.Tensor:
         """(batch, length, heads * head_dim) -> (batch, heads, length, head_dim)"""
-        return states.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
+        return states.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
 
     def forward(
         self,
@@ -118,6 +126,8 @@ class MultiHeadAttention(nn.Module):
                 key, value = cache.cross_attention_cache.update(key, value, self.layer_index)
                 cache.is_updated[self.layer_index] = True
 
+        if self.group_size > 1:
+            key, value = (one.repeat_interleave(self.group_size, dim=1) for one in (key, value))
         context, weights = run_attention(
             query,
             self.score.project_keys(key),
@@ -133,7 +143,8 @@ class MultiHeadAttention(nn.Module):
         return self.output_projection(merged), weights
 
     def keys_and_values(self, data: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Project the data, (batch, key_len, data_size), to keys and values, each (batch, heads, key_len, head_dim)."""
+        """Project the data, (batch, key_len, data_size), to keys and values, each (batch, num_key_value_heads, key_len,
+        head_dim)."""
         return self.split_heads(self.key_projection(data)), self.split_heads(self.value_projection(data))
 
     def value_norms(self, data: torch.Tensor) -> torch.Tensor:
@@ -147,7 +158,7 @@ class MultiHeadAttention(nn.Module):
         Returns:
             (batch, heads, key_len)
         """
-        value = self.split_heads(self.value_projection(data))  # (batch, heads, key_len, head_dim)
+        value = self.split_heads(self.value_projection(data)).repeat_interleave(self.group_size, dim=1)
         output = self.output_projection.weight.unflatten(1, (self.num_heads, self.head_dim))
         added = torch.einsum("bhkd,ohd->bhko", value, output)  # (batch, heads, key_len, hidden_size)
         return added.norm(dim=-1)

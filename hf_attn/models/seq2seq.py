@@ -2,7 +2,7 @@
 # torch types every attribute of a module as Tensor | Module:
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportReturnType=false
 """Hold what all encoder-decoders share: the shifted target, the tied embeddings, what is to be decoded, and what
-`generate()` would take without a word.
+`generate()` would take without a word. What they share with a decoder that stands alone is in generation.py.
 
     decoder input = [decoder_start, label_1, ..., label_(n-1)]   predicts   [label_1, ..., label_n]
 
@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
 
 from .checks import check_token_ids
+from .generation import GenerativeMixin
 from .inputs import check_ids
 
 
@@ -68,7 +68,7 @@ def name_encoder_outputs(values: tuple | list, output_class: type) -> Any:
     return output_class(**named)
 
 
-class Seq2SeqMixin(PreTrainedModel):
+class Seq2SeqMixin(GenerativeMixin):
     """Methods that the Model and the ForConditionalGeneration class of an encoder-decoder family share."""
 
     @property
@@ -81,10 +81,6 @@ class Seq2SeqMixin(PreTrainedModel):
         if has_head and self.config.tie_word_embeddings:
             tied["lm_head.weight"] = source if self.config.share_embeddings else target
         return tied
-
-    def get_expanded_tied_weights_keys(self, all_submodels: bool = False) -> dict[str, str]:
-        """Return `_tied_weights_keys`; the library's own version drops them all when `tie_word_embeddings` is False."""
-        return super().get_expanded_tied_weights_keys(all_submodels=True) if all_submodels else self._tied_weights_keys
 
     def save_pretrained(self, *args, **kwargs):
         """Save as base.py does, with a config that says what is tied now: others than us merge, untie and retie."""
@@ -143,65 +139,9 @@ class Seq2SeqMixin(PreTrainedModel):
             self.tie_weights()
         return resized
 
-    def label_loss(
-        self, logits: torch.Tensor, labels: torch.LongTensor, num_items_in_batch: torch.Tensor | int | None = None
-    ) -> torch.Tensor:
-        """Average -log p(label) over the labels.
-
-        A batch without a single label adds nothing: loss and gradients are 0, where the mean would be 0 / 0 and spoil
-        every weight.
-
-        Args:
-            logits: (batch, target_len, vocab_size)
-            labels: (batch, target_len), -100 where nothing is to be predicted.
-            num_items_in_batch: What to divide the sum by instead of the number of labels: the labels of all batches
-                that make one update.
-
-        Returns:
-            A number.
-        """
-        count = (labels != -100).sum() if num_items_in_batch is None else torch.as_tensor(num_items_in_batch)
-        # shift_labels: the labels are the decoder's inputs moved by one already; left to itself, the loss would move
-        # them again
-        return self.loss_function(
-            logits, labels, logits.shape[-1], shift_labels=labels.contiguous(), num_items_in_batch=count.clamp(min=1)
-        )
-
-    @staticmethod
-    def states_to_keep(
-        states: torch.Tensor, logits_to_keep: int, labels: torch.LongTensor | None = None
-    ) -> torch.Tensor:
-        """Leave out states that no logits are wanted for: the output layer is as wide as the vocabulary.
-
-        Args:
-            states: (batch, target_len, width)
-            logits_to_keep: How many of the last positions to keep; 0 for all.
-            labels: What to predict, at all positions; None for nothing.
-
-        Returns:
-            (batch, kept, width)
-
-        Raises:
-            TypeError: If `logits_to_keep` is no whole number.
-            ValueError: If it is negative, or leaves out positions that labels are given for.
-        """
-        if not isinstance(logits_to_keep, int) or isinstance(logits_to_keep, bool):
-            raise TypeError(f"logits_to_keep must be a whole number, got {logits_to_keep!r}")
-        if logits_to_keep < 0:
-            raise ValueError(f"logits_to_keep={logits_to_keep} must be at least 0")
-        if labels is not None and 0 < logits_to_keep < labels.shape[1]:
-            raise ValueError(f"logits_to_keep={logits_to_keep}, but the loss needs the logits of all labels")
-        return states[:, -logits_to_keep:]
-
     def prepare_decoder_input_ids_from_labels(self, labels: torch.LongTensor) -> torch.LongTensor:
         """Return the decoder's input for these labels, (batch, target_len). Collators call this."""
         return shift_right(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
-
-    @staticmethod
-    def create_masks_for_generate(*, attention_mask: torch.Tensor | None = None, **kwargs) -> torch.Tensor | None:
-        """Return the two-dimensional padding mask: our models write their masks out themselves, also for a static
-        cache."""
-        return attention_mask
 
     def refused_generation_options(self) -> list[tuple[str, object, str]]:
         """Return the options that `generate()` would ignore, or apply in the wrong place, for this model: name, value
@@ -214,28 +154,6 @@ class Seq2SeqMixin(PreTrainedModel):
             reason = "source and target have separate vocabularies, so their ids cannot be compared"
             refused += [("encoder_repetition_penalty", 1, reason), ("encoder_no_repeat_ngram_size", 0, reason)]
         return refused
-
-    def _validate_generation_mode(self, generation_mode, generation_config, generation_mode_kwargs):
-        """Refuse what `generate()` cannot do with this model."""
-        super()._validate_generation_mode(generation_mode, generation_config, generation_mode_kwargs)
-        for name, neutral, reason in self.refused_generation_options():
-            value = getattr(generation_config, name)
-            if value not in (None, neutral):
-                raise ValueError(f"{name}={value!r} is not possible for {type(self).__name__}: {reason}")
-        kind = generation_config.cache_implementation or ""
-        if kind.startswith("offloaded") and not torch.accelerator.is_available():
-            raise ValueError(f"cache_implementation={kind!r} needs an accelerator, and torch finds none")
-
-    def _validate_generated_length(self, generation_config, input_ids_length, has_default_max_length):
-        """Refuse a shortest output that is longer than the longest; the library warns, and no output ends."""
-        shortest, longest = generation_config.min_length or 0, generation_config.max_length
-        if shortest > longest:
-            raise ValueError(
-                f"min_length={shortest} is more than max_length={longest} (min_new_tokens="
-                f"{generation_config.min_new_tokens}, max_new_tokens={generation_config.max_new_tokens}; both lengths "
-                f"count what the decoder starts with: {input_ids_length})"
-            )
-        super()._validate_generated_length(generation_config, input_ids_length, has_default_max_length)
 
     def _prepare_model_inputs(self, inputs, bos_token_id, model_kwargs):
         """Refuse a prompt that is none. Copy the caller's `encoder_outputs`, which `generate()` repeats in place for

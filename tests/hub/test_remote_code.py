@@ -45,7 +45,7 @@ def open_and_run(folder, auto_name, again, batch):
         answer["states"] = model.base_model(**batch)[0].tolist()
         answer["output"] = model(**batch)[0].tolist()
         if model.can_generate():
-            batch.pop("decoder_input_ids")
+            batch.pop("decoder_input_ids", None)
             answer["generated"] = [
                 model.generate(**batch, num_beams=beams, max_new_tokens=6).tolist() for beams in (1, 3)
             ]
@@ -151,13 +151,13 @@ def check_answer(answer, model, case, auto_name):
             torch.testing.assert_close(torch.tensor(answer["output"]), model(**batch)[0], atol=1e-5, rtol=1e-5)
             assert answer["missing"] == answer["unexpected"] == []
         if model.can_generate() and "generated" in answer:
-            batch.pop("decoder_input_ids")
+            batch.pop("decoder_input_ids", None)
             for beams, generated in zip((1, 3), answer["generated"], strict=True):
                 assert generated == model.generate(**batch, num_beams=beams, max_new_tokens=6).tolist()
 
 
 def test_the_families_are_the_expected_ones():
-    assert FAMILIES == ("rnn", "convs2s", "transformer", "bert")
+    assert FAMILIES == ("rnn", "convs2s", "transformer", "bert", "gpt")
     names = {family: [cls.__name__ for cls in family_module(family).AUTO_CLASSES.values()] for family in FAMILIES}
     assert names == {
         "rnn": ["AttnRnnModel", "AttnRnnForConditionalGeneration"],
@@ -171,6 +171,7 @@ def test_the_families_are_the_expected_ones():
             "AttnBertForQuestionAnswering",
             "AttnBertForReplacedTokenDetection",
         ],
+        "gpt": ["AttnGptModel", "AttnGptForCausalLM", "AttnGptForSequenceClassification"],
     }
 
 

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from hf_attn.models import kernels
-from hf_attn.models.attention import run_attention
+from hf_attn.models.attention import attend, run_attention
 from hf_attn.models.masks import AttentionMask
 from hf_attn.models.scores import ScaledDot
 
@@ -83,3 +83,45 @@ def test_a_step_under_a_static_cache_compiles_without_a_break(implementation):
     inputs = torch.randn(2, 2, 1, 4), torch.randn(2, 2, 6, 4), torch.randn(2, 2, 6, 4), REAL, torch.tensor(2)
     compiled = torch.compile(step, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(*inputs), step(*inputs))
+
+
+MASKS = {
+    "all": (AttentionMask(), 3, 3),
+    "padding": (AttentionMask(REAL), 2, 3),
+    "causal": (AttentionMask(causal=True), 5, 5),
+    "padding and causal": (AttentionMask(REAL, causal=True), 3, 3),
+    "padding on the left": (AttentionMask(REAL.flip(1), causal=True), 3, 3),
+    "window": (AttentionMask(causal=True, window=2), 5, 5),
+    "window and padding": (AttentionMask(REAL, causal=True, window=1), 3, 3),
+    "cached": (AttentionMask(causal=True, window=3, query_offset=4), 2, 6),
+    "static": (AttentionMask(REAL, causal=True, query_offset=torch.tensor(2)), 1, 8),
+    "long": (AttentionMask(causal=True, window=40), 150, 150),
+}
+
+
+@pytest.mark.parametrize("biased", [False, True], ids=["plain", "biased"])
+@pytest.mark.parametrize("name", MASKS)
+def test_flex_attention_is_the_equation_for_every_mask(name, biased):
+    mask, query_len, key_len = MASKS[name]
+    query, key, value = (torch.randn(2, 2, length, 6) for length in (query_len, key_len, key_len))
+    bias = torch.randn(1, 2, query_len, key_len) if biased else None
+    context = kernels.flex_kernel(query, key, value, mask, scale=0.5, bias=bias)
+    scores = 0.5 * query @ key.mT
+    expected, _ = attend(scores if bias is None else scores + bias, value, mask.dense(query_len, key_len))
+    torch.testing.assert_close(context, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_flex_attention_leaves_out_the_blocks_that_a_window_forbids():
+    whole, window = (
+        kernels.block_mask(AttentionMask(causal=True, window=size), 1, 2048, 2048, torch.device("cpu"))
+        for size in (None, 128)
+    )
+    assert 40 < whole.sparsity() < 50  # a triangle of 16 blocks a side
+    assert window.sparsity() == pytest.approx(100 * (1 - 31 / 256))  # the diagonal and one beside it
+    assert kernels.block_mask(AttentionMask(), 1, 2048, 2048, torch.device("cpu")) is None
+
+
+def test_weights_are_dropped_where_flex_attention_is_asked_for():
+    query, key = torch.randn(1, 1, 400, 4), torch.randn(1, 1, 50, 4)
+    context = kernels.flex_kernel(query, key, torch.ones(1, 1, 50, 4), AttentionMask(), scale=0.5, dropout=0.5)
+    assert context.std() > 0.05 and context.mean().item() == pytest.approx(1, abs=0.1)

@@ -216,7 +216,7 @@ def test_bertviz_arguments_of_a_recurrent_model(make_translation):
     assert arguments["decoder_tokens"] == ["il", "gatto", "</s>"]
 
 
-@pytest.mark.parametrize("case", cases(heads=True, generates=True))
+@pytest.mark.parametrize("case", cases(generates=True, seq2seq=True))
 def test_bertviz_arguments_of_every_family(case):
     """What bertviz 1.4's `model_view` and `head_view` check of a translation by a real model."""
     tokenizer = train_tokenizer(["the old cat sees a dog", "il vecchio gatto vede un cane"] * 3, 300)
