@@ -113,6 +113,8 @@ class AttnGptConfig(PreTrainedConfig):
     def __post_init__(self, **kwargs):
         check_extra(self, kwargs)
         self.validate_values()
+        if self.head_dim is None:
+            self.head_dim = self.hidden_size // self.num_attention_heads  # transformers' caches ask for it
         super().__post_init__(**kwargs)
 
     @property
