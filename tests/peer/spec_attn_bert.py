@@ -1,27 +1,18 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""The bidirectional encoder, described for transformers' own model tests."""
+"""The bidirectional encoder, described for transformers' own model tests; its heads that score tokens are in
+spec_attn_bert_tokens.py."""
 
 import torch
 
 from hf_attn.models.configuration_attn_bert import AttnBertConfig
 from hf_attn.models.modeling_attn_bert import (
     AttnBertForMaskedLM,
-    AttnBertForQuestionAnswering,
-    AttnBertForReplacedTokenDetection,
     AttnBertForSequenceClassification,
-    AttnBertForTokenClassification,
     AttnBertModel,
 )
 
 config_class = AttnBertConfig
-model_classes = [
-    AttnBertModel,
-    AttnBertForMaskedLM,
-    AttnBertForSequenceClassification,
-    AttnBertForTokenClassification,
-    AttnBertForQuestionAnswering,
-    AttnBertForReplacedTokenDetection,
-]
+model_classes = [AttnBertModel, AttnBertForMaskedLM, AttnBertForSequenceClassification]
 config_kwargs = dict(
     vocab_size=99,
     hidden_size=32,
@@ -33,9 +24,6 @@ config_kwargs = dict(
 tasks = {
     "AttnBertForMaskedLM": "MASKED_LM",
     "AttnBertForSequenceClassification": "SEQUENCE_CLASSIFICATION",
-    "AttnBertForTokenClassification": "TOKEN_CLASSIFICATION",
-    "AttnBertForQuestionAnswering": "QUESTION_ANSWERING",
-    "AttnBertForReplacedTokenDetection": "TOKEN_CLASSIFICATION",
 }
 
 
