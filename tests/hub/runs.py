@@ -47,7 +47,8 @@ def trained(run):
     small = {"d_model": 32, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24} | SMALL
     small |= {"hidden_size": 32, "embedding_size": 32, "dropout": 0.0, "encoder_layers": 1, "decoder_layers": 1}
     small |= {"encoder_attention_heads": 4}
-    known = {field.name for field in fields(config)} - {"vocab_size", "max_position_embeddings", "num_hidden_layers"}
+    unwanted = {"vocab_size", "max_position_embeddings", "num_hidden_layers", "num_attention_heads"}
+    known = {field.name for field in fields(config)} - unwanted
     overrides = ",".join(f"{name}={value}" for name, value in small.items() if name in known)
     words = ["--recipe", recipe, "--config_overrides", overrides, "--output_dir", str(place / "run")]
     words += ["--source_lang", "en", "--target_lang", "fr", "--vocab_size", "330", "--num_beams", "2"]
