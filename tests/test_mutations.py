@@ -68,7 +68,7 @@ FAULTS = (
     ),
     Fault(
         "the loss is a mean over its own labels",
-        "models/seq2seq.py",
+        "models/generation.py",
         "if num_items_in_batch is None else torch.as_tensor(num_items_in_batch)",
         "",
         "test_contract_trainer.py::test_accumulated_batches_are_one_batch",
@@ -89,7 +89,7 @@ FAULTS = (
     ),
     Fault(
         "labels are shifted twice",
-        "models/seq2seq.py",
+        "models/generation.py",
         "shift_labels=labels.contiguous(), ",
         "",
         "test_contract_calls.py::test_the_loss_is_the_mean_over_labels_or_their_sum_by_the_items_of_the_update",
