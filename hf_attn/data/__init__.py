@@ -1,5 +1,6 @@
-"""Sentence pairs, the words and pieces that they are cut into, and the ids that a model trains on."""
+"""Sentence pairs, the words and pieces that they are cut into, the ids that a model trains on; and pictures."""
 
+from .images import digits
 from .phrasebook import phrasebook
 from .synthetic import copy_task, reverse_task
 from .tokenizer import piece_spans, readable_tokens, train_tokenizer
@@ -8,6 +9,7 @@ from .words import split_words, text_words
 
 __all__ = [
     "copy_task",
+    "digits",
     "load_pairs",
     "phrasebook",
     "piece_spans",
