@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import regex
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
@@ -28,12 +29,19 @@ SPECIAL_TOKENS = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>",
 _SPACE = "▁"
 # Stands for a "▁" that the user typed. No NFC text contains U+1FEF (NFC makes it "`"), so nothing else can mean it.
 _TYPED_SPACE_MARK = "\u1fef"
+_WITH_MARKS = regex.compile(r".\p{M}*", regex.DOTALL)
 _BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(256)]
 _BYTE_OF_TOKEN = {token: byte for byte, token in enumerate(_BYTE_TOKENS)}
 
 
 def train_tokenizer(
-    texts: Iterable[str], vocab_size: int, *, kind: str = "bpe", mask_token: bool = False, sentinels: int = 0
+    texts: Iterable[str],
+    vocab_size: int,
+    *,
+    kind: str = "bpe",
+    mask_token: bool = False,
+    sentinels: int = 0,
+    lowercase: bool = False,
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on texts of all the languages that it shall serve.
 
@@ -54,6 +62,8 @@ def train_tokenizer(
         kind: "bpe" or "word".
         mask_token: whether to add `<mask>`, for denoising as BART does it.
         sentinels: how many of `<extra_id_0>`, `<extra_id_1>`, ... to add, for span corruption as T5 does it.
+        lowercase: whether to read everything in lower case, as the uncased BERT does. Differs from it: accents stay.
+            What comes back is the text in lower case.
 
     Returns:
         The tokenizer, for `AutoTokenizer` when saved. It never truncates unasked.
@@ -75,7 +85,7 @@ def train_tokenizer(
             f"vocab_size must be a whole number of at least {smallest} ({contents}) for kind={kind!r}, "
             f"got {vocab_size!r}"
         )
-    tokenizer = _pipeline(kind)
+    tokenizer = _pipeline(kind, lowercase)
     words = _count_words(tokenizer, texts)
     learned = vocab_size - len(extra)
     tokenizer.model = _bpe(words, learned) if kind == "bpe" else _word_level(words, learned)
@@ -95,12 +105,19 @@ def train_tokenizer(
     )
 
 
-def _pipeline(kind: str) -> Tokenizer:
+def _pipeline(kind: str, lowercase: bool) -> Tokenizer:
     """Build what surrounds the model: the text on its way to words, and pieces on their way back to text."""
     tokenizer = Tokenizer(models.BPE())
     one_space = [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()] if kind == "word" else []
+    small = [normalizers.Lowercase()] if lowercase else []  # before NFC: "H\u0331" is two characters, "\u1e96" is one
     tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.NFC(), *one_space, normalizers.Replace(_SPACE, _TYPED_SPACE_MARK), normalizers.Prepend(" ")]
+        [
+            *small,
+            normalizers.NFC(),
+            *one_space,
+            normalizers.Replace(_SPACE, _TYPED_SPACE_MARK),
+            normalizers.Prepend(" "),
+        ]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -199,7 +216,8 @@ def readable_tokens(tokenizer: PreTrainedTokenizerBase, ids: Iterable[int]) -> l
 
 
 def piece_spans(tokenizer: PreTrainedTokenizerBase, text: str, ids: Iterable[int]) -> list[tuple[int, int]]:
-    """Find the characters of a text that each of its pieces covers.
+    """Find the characters of a text that each of its pieces covers, in whatever case they are written if the tokenizer
+    reads lower case.
 
     A piece that begins with "▁" covers the space before its word. All the bytes of a character cover that character.
     Special tokens and pieces of which the text shows nothing cover nothing: an empty span where the text has arrived,
@@ -225,16 +243,35 @@ def piece_spans(tokenizer: PreTrainedTokenizerBase, text: str, ids: Iterable[int
         names = [tokenizer.convert_tokens_to_string([name]) for name in names]
     hidden = {name for name in tokenizer.all_special_tokens if name != tokenizer.unk_token}
     pieces = [(position, name) for position, name in enumerate(names) if name not in hidden]
+    read, starts, ends = _as_read(tokenizer, text)
     found = {}
     if backend is not None and isinstance(backend.model, models.WordLevel):
-        found = _match_words(tokenizer, text, pieces)
-    found = found or _walk(tokenizer, text, pieces)
+        found = _match_words(tokenizer, read, pieces)
+    found = found or _walk(tokenizer, read, pieces)
     spans, arrived = [], 0
     for position in range(len(names)):
-        span = found.get(position, (arrived, arrived))
+        start, end = found.get(position, (0, 0))
+        span = (starts[start], ends[end - 1]) if start < end else (arrived, arrived)
         arrived = span[1]
         spans.append(span)
     return spans
+
+
+def _as_read(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[str, list[int], list[int]]:
+    """Give the text in the case in which the tokenizer reads it, and where each character of that starts and ends in
+    the text: a letter with its marks may have more characters in one case than in the other."""
+    normalizer = getattr(getattr(tokenizer, "backend_tokenizer", None), "normalizer", None)
+    if normalizer is None or "A" in normalizer.normalize_str("A"):
+        return text, list(range(len(text))), list(range(1, len(text) + 1))
+    read, starts, ends = "", [], []
+    for match in _WITH_MARKS.finditer(text):
+        letter = unicodedata.normalize("NFC", "".join(character.lower() for character in match[0]))
+        one_to_one = len(letter) == len(match[0])
+        for number in range(len(letter)):
+            starts.append(match.start() + (number if one_to_one else 0))
+            ends.append(match.start() + number + 1 if one_to_one else match.end())
+        read += letter
+    return read, starts, ends
 
 
 def _names(tokenizer: PreTrainedTokenizerBase, ids: Iterable[int]) -> list[str]:

@@ -1,3 +1,4 @@
+import functools
 import json
 import subprocess
 import sys
@@ -134,6 +135,58 @@ def test_pieces_keep_to_the_words(either: PreTrainedTokenizerBase) -> None:
         words = split_words(text)
         for start, end in spans:
             assert sum(start < word_end and word_start < end for word_start, word_end in words) <= 1
+
+
+# lower case
+
+
+@pytest.fixture(scope="module", params=["bpe", "word"])
+def uncased(request: pytest.FixtureRequest) -> PreTrainedTokenizerBase:
+    return train_tokenizer(SENTENCES * 3, 400, kind=request.param, lowercase=True, mask_token=True)
+
+
+def test_uncased_tokenizers_read_all_cases_alike(uncased: PreTrainedTokenizerBase, tmp_path: Path) -> None:
+    uncased.save_pretrained(tmp_path)
+    for tokenizer in (uncased, AutoTokenizer.from_pretrained(tmp_path)):
+        for text in SENTENCES:
+            ids = encode(tokenizer, text)
+            assert ids == encode(tokenizer, text.lower()) == encode(tokenizer, text.upper())
+            assert tokenizer.decode(ids, skip_special_tokens=True) == text.lower()
+            assert readable_tokens(tokenizer, ids) == readable_tokens(tokenizer, encode(tokenizer, text.lower()))
+            assert tokenizer.unk_token_id not in ids
+        assert encode(tokenizer, "THE CAT")[:-1] == tokenizer.convert_tokens_to_ids(["▁the", "▁cat"])
+        assert tokenizer.mask_token_id is not None
+        assert encode(tokenizer, "È") != encode(tokenizer, "e")  # accents stay
+
+
+@given(TEXT | st.text(st.sampled_from("İIiıJ\u030cǰH\u0331ẞßΣσςÅÅKǅ ")))
+@settings(max_examples=300, deadline=None)
+def test_uncased_bpe_gives_any_text_back_in_lower_case(text: str) -> None:
+    lower = unicodedata.normalize("NFC", "".join(character.lower() for character in text))
+    assert back(_uncased(), text) == lower
+    for form in ("NFC", "NFD"):
+        assert encode(_uncased(), unicodedata.normalize(form, text)) == encode(_uncased(), text)
+    check_spans(_uncased(), text, encode(_uncased(), text), exact=False)
+    check_spans(_uncased(), lower, encode(_uncased(), text), exact=True)
+
+
+@functools.cache
+def _uncased() -> PreTrainedTokenizerBase:
+    return train_tokenizer(SENTENCES * 3, 400, lowercase=True)
+
+
+def test_spans_of_pieces_in_lower_case_are_those_of_the_text_as_written(uncased: PreTrainedTokenizerBase) -> None:
+    text = "The CAT, the l'HOMME È"
+    assert check_spans(uncased, text, encode(uncased, text), exact=False)
+    pieces = ["▁the", "▁cat", ",", "</s>"]
+    assert all(piece in uncased.get_vocab() for piece in pieces)
+    spans = piece_spans(uncased, "The CAT,", uncased.convert_tokens_to_ids(pieces))
+    assert ["The CAT,"[start:end].strip() for start, end in spans] == ["The", "CAT", ",", ""]
+    # one character written, two read; two written, one read
+    for written, read in (("İ", "i\u0307"), ("H\u0331", "\u1e96")):
+        spans = piece_spans(_uncased(), f"the {written} cat", encode(_uncased(), f"the {read} cat"))
+        shown = dict.fromkeys(f"the {written} cat"[start:end].strip() for start, end in spans)
+        assert [one for one in shown if one] == ["the", written, "cat"]
 
 
 # special tokens
