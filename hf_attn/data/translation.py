@@ -261,7 +261,7 @@ def _file_in_folder(folder: Path, split: str | None) -> Path:
     return found[0]
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the numbers, from 1, and the texts of the lines."""
     with open(path, "rb") as file:  # as bytes: the text modes of Python end lines at more than "\n"
         for number, raw in enumerate(file, start=1):
@@ -279,8 +279,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _read_two_files(source: Path, target: Path) -> Iterator[_Pair]:
-    sources = [line for _, line in _lines(source)]
-    targets = [line for _, line in _lines(target)]
+    sources = [line for _, line in read_lines(source)]
+    targets = [line for _, line in read_lines(target)]
     if len(sources) != len(targets):
         raise ValueError(
             f"the two files must have as many lines each, got {len(sources)} in {source} and {len(targets)} in {target}"
@@ -291,7 +291,7 @@ def _read_two_files(source: Path, target: Path) -> Iterator[_Pair]:
 def _read_tsv(path: Path, languages: _Pair) -> Iterator[_Pair]:
     named = re.split(r"[._]", path.name)
     swapped = f"{languages[1]}-{languages[0]}" in named and f"{languages[0]}-{languages[1]}" not in named
-    for number, line in _lines(path):
+    for number, line in read_lines(path):
         columns = line.split("\t") if line.strip() else ["", ""]
         if len(columns) != 2:
             raise ValueError(f"{path}, line {number}: must have 2 columns, got {len(columns)}")
@@ -300,7 +300,7 @@ def _read_tsv(path: Path, languages: _Pair) -> Iterator[_Pair]:
 
 
 def _read_json_lines(path: Path, languages: _Pair) -> Iterator[_Pair]:
-    for number, line in _lines(path):
+    for number, line in read_lines(path):
         if not line.strip():
             continue
         place = f"{path}, line {number}"
