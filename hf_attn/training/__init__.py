@@ -9,7 +9,7 @@ from .arguments import (
     parse_arguments,
 )
 from .averaging import average_checkpoints, last_checkpoints, load_average
-from .batching import TokenBatchSampler, TokenBatchTrainer, pair_lengths
+from .batching import ResumableTrainer, TokenBatchSampler, TokenBatchTrainer, pair_lengths
 from .callbacks import ClockCallback, PatienceCallback, TimeLimitCallback
 from .checkpoints import is_readable, last_complete_checkpoint
 from .denoising import DenoisingCollator, SpanCorruptionCollator
@@ -27,6 +27,7 @@ __all__ = [
     "PatienceCallback",
     "Recipe",
     "ReinforcementTrainer",
+    "ResumableTrainer",
     "SpanCorruptionCollator",
     "TimeLimitCallback",
     "TokenBatchSampler",

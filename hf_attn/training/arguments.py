@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from transformers import GenerationConfig, HfArgumentParser, PreTrainedConfig, Seq2SeqTrainingArguments
+from transformers import (
+    GenerationConfig,
+    HfArgumentParser,
+    PreTrainedConfig,
+    Seq2SeqTrainingArguments,
+    TrainingArguments,
+)
 
 from ..data.phrasebook import PAIRS
 from .checkpoints import checkpoint_folders, find_defect, last_complete_checkpoint
@@ -422,7 +428,7 @@ def check_generation(
         raise ValueError(f"the generation config asks for {least} tokens or more, but at most {most} are allowed")
 
 
-def find_checkpoint(training_args: Seq2SeqTrainingArguments) -> str | None:
+def find_checkpoint(training_args: TrainingArguments) -> str | None:
     """Choose the checkpoint to resume from: a complete one, since a killed run may leave others.
 
     ``resume_from_checkpoint`` may be a folder; ``true``: the last complete checkpoint in ``output_dir``, which must

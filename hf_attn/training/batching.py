@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from torch.utils.data import DataLoader, Sampler
-from transformers import PreTrainedTokenizerBase, Seq2SeqTrainer
+from transformers import PreTrainedTokenizerBase, Seq2SeqTrainer, Trainer
 from transformers.trainer_utils import seed_worker
 
 from .checkpoints import last_complete_checkpoint
@@ -112,35 +112,12 @@ def pair_lengths(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
     return lengths[0], lengths[1]
 
 
-class TokenBatchTrainer(Seq2SeqTrainer):
-    """A ``Seq2SeqTrainer`` that trains on batches of ``tokens_per_batch`` padded tokens, and survives being killed.
+class ResumableTrainer(Trainer):
+    """A ``Trainer`` that survives being killed: how it differs from the base class for a run that was interrupted.
 
-    ``per_device_train_batch_size`` is not used. Gradient accumulation, ``max_steps``, ``dataloader_num_workers`` and
-    resuming in the middle of an epoch work as in the base class. With several processes each takes every n-th batch of
-    the same order, and the first batches of the epoch are repeated where their number is not a multiple of n; the
-    budget holds per process.
-
-    Where the base class differs for a run that was interrupted: ``train(resume_from_checkpoint=True)`` takes the last
-    complete checkpoint, and a run that resumes at its end takes no step beyond it.
-
-    Args:
-        *args: As for ``Seq2SeqTrainer``.
-        tokens_per_batch: The budget of one batch, see ``TokenBatchSampler``.
-        target_tokenizer: The tokenizer of the target where the vocabularies are separate; saved with every checkpoint
-            and the model, in the subfolder ``target_tokenizer``.
-        **kwargs: As for ``Seq2SeqTrainer``.
+    ``train(resume_from_checkpoint=True)`` takes the last complete checkpoint, nothing of an older checkpoint of the
+    same name is left in a new one, and a run that resumes at its end takes no step beyond it.
     """
-
-    def __init__(
-        self,
-        *args: Any,
-        tokens_per_batch: int,
-        target_tokenizer: PreTrainedTokenizerBase | None = None,
-        **kwargs: Any,
-    ):
-        super().__init__(*args, **kwargs)
-        self.tokens_per_batch = tokens_per_batch
-        self.target_tokenizer = target_tokenizer
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         """Train; arguments and result as in the base class.
@@ -163,11 +140,43 @@ class TokenBatchTrainer(Seq2SeqTrainer):
             super()._run_epoch(*args, **kwargs)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save model and tokenizers, of which a checkpoint has nothing left of an older one of the same name."""
+        """Save the model, into a checkpoint that is empty."""
         if _internal_call:  # what is written last, trainer_state.json, tells that a checkpoint is complete
             if self.args.should_save:
                 shutil.rmtree(str(output_dir), ignore_errors=True)
             self.accelerator.wait_for_everyone()
+        super().save_model(output_dir, _internal_call)
+
+
+class TokenBatchTrainer(ResumableTrainer, Seq2SeqTrainer):
+    """A ``Seq2SeqTrainer`` that trains on batches of ``tokens_per_batch`` padded tokens, and survives being killed.
+
+    ``per_device_train_batch_size`` is not used. Gradient accumulation, ``max_steps``, ``dataloader_num_workers`` and
+    resuming in the middle of an epoch work as in the base class. With several processes each takes every n-th batch of
+    the same order, and the first batches of the epoch are repeated where their number is not a multiple of n; the
+    budget holds per process.
+
+    Args:
+        *args: As for ``Seq2SeqTrainer``.
+        tokens_per_batch: The budget of one batch, see ``TokenBatchSampler``.
+        target_tokenizer: The tokenizer of the target where the vocabularies are separate; saved with every checkpoint
+            and the model, in the subfolder ``target_tokenizer``.
+        **kwargs: As for ``Seq2SeqTrainer``.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        tokens_per_batch: int,
+        target_tokenizer: PreTrainedTokenizerBase | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(*args, **kwargs)
+        self.tokens_per_batch = tokens_per_batch
+        self.target_tokenizer = target_tokenizer
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Save model and tokenizers."""
         model: Any = self.model
         generates = getattr(model, "generation_config", None)
         if generates is not None:  # the Trainer turns the cache off for training; whoever loads the model wants it
