@@ -148,6 +148,8 @@ def train_text_tokenizer(
     for step in state["pre_tokenizer"]["pretokenizers"]:
         if step["type"] == "Metaspace":
             step["prepend_scheme"] = "first"
+    for token in state["added_tokens"]:
+        token["lstrip"] = token["content"] == "<mask>"  # the space before it belongs to what it hides
     backend = Tokenizer.from_str(json.dumps(state))
     backend.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=special
@@ -157,7 +159,7 @@ def train_text_tokenizer(
         **SPECIAL_TOKENS,
         cls_token="<s>",
         sep_token="</s>",
-        mask_token=AddedToken("<mask>", lstrip=True, special=True),  # the space before it belongs to what it hides
+        mask_token=AddedToken("<mask>", lstrip=True, special=True),
         clean_up_tokenization_spaces=False,
         model_input_names=["input_ids", "token_type_ids", "attention_mask"],
     )

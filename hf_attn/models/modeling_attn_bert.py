@@ -33,7 +33,17 @@ from transformers.utils.generic import can_return_tuple
 from .base import AttnPreTrainedModel
 from .checks import check_token_ids
 from .configuration_attn_bert import AttnBertConfig
-from .heads import Pooler, TokenTransform, binary_loss, class_loss, classification_loss, pool, span_loss
+from .heads import (
+    IGNORED,
+    Pooler,
+    TokenTransform,
+    binary_loss,
+    check_labels,
+    class_loss,
+    classification_loss,
+    pool,
+    span_loss,
+)
 from .inputs import check_ids, check_input, check_mask
 from .layers import NORMS, EncoderLayer, FeedForward
 from .masks import AttentionMask, padding_mask
@@ -314,6 +324,7 @@ class AttnBertForMaskedLM(AttnBertPreTrainedModel):
         token_type_ids: torch.LongTensor | None = None,
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.LongTensor | None = None,
+        sparse_prediction: bool = False,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         **kwargs,
@@ -326,6 +337,8 @@ class AttnBertForMaskedLM(AttnBertPreTrainedModel):
             token_type_ids: (batch, length), the segment of each token; by default 0.
             inputs_embeds: (batch, length, embedding_size), in place of the ids.
             labels: (batch, length), the tokens to predict; -100 where nothing is.
+            sparse_prediction: Whether to predict at the labelled positions only, which saves most of the output layer:
+                logits (labelled, vocab_size). Labels are needed.
             output_attentions: Whether to return the attention weights.
             output_hidden_states: Whether to return the states of all layers.
             **kwargs: `num_items_in_batch`, by which the loss is divided instead of the number of labels.
@@ -345,7 +358,11 @@ class AttnBertForMaskedLM(AttnBertPreTrainedModel):
             output_hidden_states=output_hidden_states,
             return_dict=True,
         )
-        logits = self.lm_head(self.transform(outputs.last_hidden_state))
+        states = outputs.last_hidden_state
+        if sparse_prediction:
+            labelled = check_labels(labels, tuple(states.shape[:2])).to(states.device) != IGNORED
+            states, labels = states[labelled], labels.to(states.device)[labelled]
+        logits = self.lm_head(self.transform(states))
         loss = None if labels is None else class_loss(logits, labels, kwargs.get("num_items_in_batch"))
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)
 

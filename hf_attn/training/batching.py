@@ -95,7 +95,8 @@ def pair_lengths(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
     """Count the tokens of every example's ``input_ids`` and ``labels``.
 
     Args:
-        dataset: A tokenized ``datasets.Dataset``, or any sequence of dictionaries with these two keys.
+        dataset: A tokenized ``datasets.Dataset``, or any sequence of dictionaries with these two keys. A dataset may
+            lack labels that a collator makes, one of each token.
 
     Returns:
         Source lengths and target lengths, each of shape (examples,).
@@ -104,7 +105,8 @@ def pair_lengths(dataset: Any) -> tuple[np.ndarray, np.ndarray]:
     if hasattr(dataset, "with_format"):  # datasets.Dataset: counted inside arrow, without making a list per example
         import pyarrow.compute
 
-        table = dataset.select_columns(list(columns)).with_format("arrow")[:]
+        columns = columns if "labels" in dataset.column_names else ("input_ids", "input_ids")
+        table = dataset.select_columns(list(dict.fromkeys(columns))).with_format("arrow")[:]
         lengths = [pyarrow.compute.call_function("list_value_length", [table[name]]).to_numpy() for name in columns]
     else:
         examples = [dataset[index] for index in range(len(dataset))]

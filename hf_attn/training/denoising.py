@@ -43,6 +43,12 @@ from ..models.checks import is_whole
 Piece = tuple[bool, list[int]]  # ids that stand together, and whether they are text
 
 
+def batch_random(seed: int, rows: list[list[int]]) -> np.random.Generator:
+    """Make the random numbers that belong to a seed and a batch of rows of ids."""
+    digest = hashlib.blake2b(repr((seed, rows)).encode(), digest_size=16).digest()
+    return np.random.default_rng(int.from_bytes(digest, "little"))
+
+
 class _NoiseCollator:
     """What both collators share: text and special tokens told apart, random numbers, and padding."""
 
@@ -82,8 +88,7 @@ class _NoiseCollator:
         """
         rows = [self.strip_padding([int(token) for token in row["input_ids"]]) for row in features]
         rows = [row if row[-1:] == [self.eos_token_id] else [*row, self.eos_token_id] for row in rows]
-        digest = hashlib.blake2b(repr((self.seed, rows)).encode(), digest_size=16).digest()
-        random = np.random.default_rng(int.from_bytes(digest, "little"))
+        random = batch_random(self.seed, rows)
         pairs = [self.corrupt(row, random) for row in rows]
         return self.pad([{"input_ids": source, "labels": target} for source, target in pairs])
 
