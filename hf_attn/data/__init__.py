@@ -2,6 +2,7 @@
 
 from .images import digits
 from .phrasebook import phrasebook
+from .shapes import shapes
 from .synthetic import copy_task, reverse_task
 from .tokenizer import piece_spans, readable_tokens, train_tokenizer
 from .translation import load_pairs, tokenize_pairs
@@ -15,6 +16,7 @@ __all__ = [
     "piece_spans",
     "readable_tokens",
     "reverse_task",
+    "shapes",
     "split_words",
     "text_words",
     "tokenize_pairs",
