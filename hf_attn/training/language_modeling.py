@@ -14,7 +14,9 @@ and every evaluation measures the same places. Read `language_recipes.py` for si
 """
 
 import copy
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,7 +140,8 @@ def generator_config(config: AttnBertConfig, size: float) -> AttnBertConfig:
     heads = config.num_attention_heads * size
     if not 0 < size <= 1 or round(heads) < 1 or abs(heads - round(heads)) > 1e-6:
         raise ValueError(
-            f"generator_size={size} must be at most 1 and leave a whole number of the {config.num_attention_heads} heads"
+            f"generator_size={size} must be more than 0, at most 1, and leave a whole number of heads: "
+            f"num_attention_heads={config.num_attention_heads} times it"
         )
     smaller = copy.deepcopy(config)
     smaller.embedding_size = config.embedding_width
@@ -222,6 +225,16 @@ class ReplacedTokenPretraining(AttnBertPreTrainedModel):
             proposed=proposed,
             replaced=replaced,
         )
+
+    def save_parts(self, folder: str | os.PathLike) -> None:
+        """Save the discriminator, which is what is used later, and the generator in the subfolder ``generator``."""
+        self.discriminator.save_pretrained(folder)
+        self.generator.save_pretrained(Path(folder, "generator"), include_code=False)
+
+    def load_parts(self, folder: str | os.PathLike) -> None:
+        """Load what `save_parts` saved, to train on."""
+        self.discriminator.load_state_dict(AttnBertForReplacedTokenDetection.from_pretrained(folder).state_dict())
+        self.generator.load_state_dict(AttnBertForMaskedLM.from_pretrained(Path(folder, "generator")).state_dict())
 
 
 class LanguageModelTrainer(TokenBatchTrainer):

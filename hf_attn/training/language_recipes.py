@@ -39,7 +39,12 @@ def _sizes(width: int, layers: int, heads: int, **other: Any) -> dict[str, Any]:
     }
 
 
-_SMALL_ENCODER = {"position_type": "rotary", "norm_first": True, "max_position_embeddings": 128}
+_SMALL_ENCODER = {
+    "attention_dropout": 0.0,
+    "position_type": "rotary",
+    "norm_first": True,
+    "max_position_embeddings": 128,
+}
 
 LANGUAGE_RECIPES: dict[str, dict[str, Recipe]] = {
     "clm": {
@@ -54,14 +59,14 @@ LANGUAGE_RECIPES: dict[str, dict[str, Recipe]] = {
         "small": Recipe(
             "Radford et al. 2019 (GPT-2), made small",
             "attn-gpt",
-            _sizes(192, 4, 6, position_type="rotary", max_position_embeddings=128),
+            _sizes(192, 4, 6, attention_dropout=0.0, position_type="rotary", max_position_embeddings=128),
             _SMALL | {"tokens_per_batch": 2048},
             _MODERN,
         ),
         "tiny": Recipe(
             "Radford et al. 2019 (GPT-2), made tiny for the phrasebook",
             "attn-gpt",
-            _sizes(96, 2, 4, position_type="rotary", max_position_embeddings=64),
+            _sizes(96, 2, 4, attention_dropout=0.0, position_type="rotary", max_position_embeddings=64),
             _TINY,
             _MODERN,
         ),
