@@ -19,6 +19,7 @@ from hf_attn.visualization import attentions_from_generate
 
 FIELDS = ("encoder_attentions", "decoder_attentions", "cross_attentions", "attentions")
 FUSED = [parameter for parameter in cases() if parameter.values[0].model_class._supports_sdpa]
+DECLARED = {"eager": "_supports_attention_backend", "sdpa": "_supports_sdpa", "flex_attention": "_supports_flex_attn"}
 STEPS = {"max_new_tokens": 6, "output_attentions": True, "return_dict_in_generate": True}
 
 
@@ -194,6 +195,10 @@ def test_weights_are_the_same_under_every_implementation(case):
     for batch in (case.batch(), padded_elsewhere(case.batch(labels=False))):
         outputs = {}
         for implementation in ("eager", *kernels.KERNELS):
+            if not getattr(model, DECLARED[implementation]):
+                with pytest.raises(ValueError, match=f"does not support .*{implementation}"):
+                    model.set_attn_implementation(implementation)
+                continue
             model.set_attn_implementation(implementation)
             with torch.no_grad():
                 outputs[implementation] = model(**batch, output_attentions=True), model(**batch)
