@@ -157,14 +157,22 @@ def _scene(rng: random.Random, compositional: bool) -> Scene:
 def _arrange(rng: random.Random, sides: list[int]) -> tuple[list[Box], list[str]]:
     """Find places for squares of the given sides, and the words between their names."""
     while True:
-        corners = [(rng.randint(1, SIDE - 1 - side), rng.randint(1, SIDE - 1 - side)) for side in sides]
-        places = [(left, top, left + side, top + side) for (left, top), side in zip(corners, sides, strict=True)]
+        first = (rng.randint(1, SIDE - 1 - sides[0]), rng.randint(1, SIDE - 1 - sides[0]))
+        places = [(*first, first[0] + sides[0], first[1] + sides[0])]
+        turn = rng.randrange(2) if len(sides) == 2 else 0
+        for number, side in enumerate(sides[1:]):
+            axis = (number + turn) % 2  # along which this one is in line with the first
+            corner = [rng.randint(1, SIDE - 1 - side), rng.randint(1, SIDE - 1 - side)]
+            corner[axis] = first[axis] + (sides[0] - side) // 2 + rng.randint(-_OFFSET, _OFFSET)
+            places.append((corner[0], corner[1], corner[0] + side, corner[1] + side))
         found = [_relation(places[0], other) for other in places[1:]]
+        inside = all(1 <= box[axis] and box[axis + 2] < SIDE for box in places for axis in (0, 1))
+        if not inside or None in found:
+            continue
         if not found or found in (["above"], ["left of"]):
             return places, found  # type: ignore[return-value]
-        if len(found) == 2 and found[0] in ("above", "below") and found[1] in ("left of", "right of"):
-            if _apart(places[1], places[2]):
-                return places, [found[0], f"and {found[1]}"]
+        if len(found) == 2 and _apart(places[1], places[2]):
+            return places, [str(found[0]), f"and {found[1]}"]
 
 
 def _relation(one: Box, other: Box) -> str | None:
