@@ -51,6 +51,7 @@ from hf_attn.evaluation.language import (
     pseudo_log_probs,
     replaced_numbers,
 )
+from hf_attn.evaluation.ngram import causal_floors, masked_floors
 from hf_attn.training import ClockCallback, TimeLimitCallback, find_checkpoint, last_checkpoints, load_average
 from hf_attn.training.arguments import parse_overrides
 from hf_attn.training.language_arguments import LanguageModelArguments, TextArguments, parse_language_arguments
@@ -113,6 +114,7 @@ class Run:
     model_args: LanguageModelArguments
     data_args: TextArguments
     tokenizer: PreTrainedTokenizerBase
+    texts: list[str]
     held_out: list[str]
     checkpoint: str | None  # to resume from
 
@@ -163,7 +165,7 @@ def prepare(argv: list[str] | None = None) -> Run:
         callbacks=[*limits, ClockCallback()],
         tokens_per_batch=data_args.tokens_per_batch,
     )
-    return Run(trainer, model_args, data_args, tokenizer, held_out, checkpoint)
+    return Run(trainer, model_args, data_args, tokenizer, texts, held_out, checkpoint)
 
 
 def train(run: Run) -> None:
@@ -196,6 +198,18 @@ def pseudo_perplexity(run: Run) -> dict[str, float]:
     words = count_words(texts) - len(texts)  # the ends are not masked
     numbers = perplexities([sum(found), len(found), 0], words)
     return {f"eval_pseudo_{name}": numbers[name] for name in ("perplexity", "word_perplexity")}
+
+
+def floors(run: Run) -> dict[str, float]:
+    """Measure models that count, on the same pieces."""
+    tokenizer, length = run.tokenizer, run.data_args.max_length
+    train_rows = text_rows(run.texts, tokenizer, length)
+    if run.model_args.objective == "clm":
+        rows, words = text_rows(run.held_out, tokenizer, length), count_words(run.held_out)
+        numbers = causal_floors(train_rows, rows, len(tokenizer), words)
+    else:
+        numbers = masked_floors(train_rows, run.trainer.get_eval_dataloader(), tokenizer.all_special_ids)
+    return {f"eval_floor_{name}": value for name, value in numbers.items()}
 
 
 def show(run: Run, count: int = 5) -> None:
@@ -231,6 +245,8 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
         results = run.trainer.evaluate()
         if run.model_args.objective == "mlm" and run.data_args.pseudo_samples:
             results |= pseudo_perplexity(run)
+        if run.data_args.floors:
+            results |= floors(run)
         run.trainer.log_metrics("eval", results)
         run.trainer.save_metrics("eval", results)
         show(run)

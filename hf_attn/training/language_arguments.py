@@ -72,6 +72,9 @@ class TextArguments:
     pseudo_samples: int = field(
         default=100, metadata={"help": "Texts on which the pseudo-perplexity is measured, with mlm."}
     )
+    floors: bool = field(
+        default=False, metadata={"help": "Measure also what counting pieces alone achieves on the same texts."}
+    )
 
 
 ARGUMENT_CLASSES: Any = (LanguageModelArguments, TextArguments, Seq2SeqTrainingArguments)
