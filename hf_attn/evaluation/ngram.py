@@ -135,7 +135,7 @@ def masked_floors(
 
     Args:
         train_rows: Rows to count.
-        batches: Of a `MaskingCollator`, each row with special tokens at both ends.
+        batches: Of a `MaskingCollator`, each row with a special token at its beginning.
         special_ids: What is never masked.
 
     Returns:
@@ -148,5 +148,6 @@ def masked_floors(
         for row, place in (batch["labels"] != IGNORED).nonzero().tolist():
             masked += 1
             commonest += guesses.best[()] == true[row][place]
-            right += guesses.guess(true[row][place - 1], true[row][place + 1]) == true[row][place]
+            after = true[row][place + 1] if place + 1 < len(true[row]) else -1  # a text that goes on in another row
+            right += guesses.guess(true[row][place - 1], after) == true[row][place]
     return {"commonest_accuracy": commonest / max(masked, 1), "neighbours_accuracy": right / max(masked, 1)}
