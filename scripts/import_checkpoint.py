@@ -1,4 +1,5 @@
-"""Make a checkpoint of transformers' Marian, BART, mBART or T5 (v1.0, v1.1) one of ours, or the other way round.
+"""Make a checkpoint of transformers' own models one of ours, or the other way round: Marian, BART, mBART, T5 (v1.0,
+v1.1); BERT, RoBERTa, ALBERT, ELECTRA, DistilBERT; GPT-2, Llama, Mistral.
 
     python scripts/import_checkpoint.py --checkpoint Helsinki-NLP/opus-mt-en-fr --output_dir out/opus
 
@@ -7,6 +8,8 @@
     python scripts/import_checkpoint.py --export --checkpoint out/opus --output_dir out/opus-back
 
     python scripts/import_checkpoint.py --checkpoint my-mbart --output_dir out/mbart --decoder_start_token_id ko_KR
+
+    python scripts/import_checkpoint.py --checkpoint openai-community/gpt2 --output_dir out/gpt2
 
 takes some seconds beside the download; a folder is read without the network. Only weights in safetensors are read, and
 no code that a checkpoint brings along. It prints each setting under both names. A checkpoint with a tensor or a setting
@@ -20,7 +23,7 @@ from typing import Any
 from transformers import HfArgumentParser, PreTrainedConfig, PreTrainedModel
 
 from hf_attn.hub import export_checkpoint, import_checkpoint
-from hf_attn.hub.twins import TWINS
+from hf_attn.hub.conversion import TWINS
 
 
 @dataclass
@@ -29,7 +32,7 @@ class ImportArguments:
 
     checkpoint: str = field(metadata={"help": "Folder or Hub id of the model."})
     output_dir: str = field(metadata={"help": "New or empty folder for the converted model and its tokenizer."})
-    export: bool = field(default=False, metadata={"help": "Make a Transformer of ours one of transformers' classes."})
+    export: bool = field(default=False, metadata={"help": "Make a model of ours one of transformers' classes."})
     model_type: str | None = field(
         default=None, metadata={"help": f"With export: {', '.join(TWINS)}; the one that fits if not given."}
     )
@@ -47,7 +50,8 @@ class ImportArguments:
 
 def setting_lines(model: PreTrainedModel, model_type: str) -> list[str]:
     """Show the settings of the new model, each beside its name in the configuration that it comes from."""
-    pairs = list(TWINS[model_type].fields.items())
+    twin = TWINS[model_type]
+    pairs = [*twin.fields.items(), *twin.converted.items()]
     if model.config.model_type == model_type:  # exported: theirs from ours
         pairs = [(theirs, ours) for ours, theirs in pairs]
     width = max(len(name) for name, _ in pairs)

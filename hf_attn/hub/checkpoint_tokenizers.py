@@ -22,7 +22,7 @@ from .publish import save_tokenizer
 Tokenizers = PreTrainedTokenizerBase | tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]  # source and target
 
 VOCABULARIES = (  # a folder without any of them has no tokenizer, though the library would make an empty one
-    *("tokenizer.json", "tokenizer.model", "vocab.json"),
+    *("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt"),
     *("spiece.model", "sentencepiece.bpe.model", "source.spm"),
 )
 

@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""Say what in transformers' encoders equals what in ours: one table for each architecture, in the form of `twins.py`.
+"""Say what in transformers' encoders equals what in ours: one table for each architecture.
 
     architecture                                        ours
     BERT        Devlin 2019 (arXiv 1810.04805)          the defaults
@@ -8,48 +8,17 @@
     ELECTRA     Clark 2020 (2003.10555)                 narrow embeddings; its own head
     DistilBERT  Sanh 2019 (1910.01108)                  no segments, no pooler
 
-Read next: `import_encoder.py`, which walks along these tables.
+The two give the same states, logits, attention weights and losses at real tokens, up to rounding, with these
+differences: ours infer padding from the ids where no mask is given; ours count positions from the first real token of a
+row; for an answer in a text, ours choose among real tokens. In training, ours drop out what a classifier reads with
+`dropout`, where some of theirs have a number of its own.
+
+Read before: `twins.py`, the form of the tables.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
 
-from .twins import Options, rename
-
-
-@dataclass(frozen=True)
-class EncoderTwin:
-    """One architecture of transformers beside our encoder.
-
-    Args:
-        model_type: Its name in config.json.
-        prefix: What their classes with a head call the stack.
-        fields: Fields of the configurations, ours to theirs.
-        fixed: Our options that have one value in this architecture.
-        modules: Modules of the stack, ours to theirs, without the prefixes. N stands for the number of a layer.
-        heads: For each of our classes, theirs, and the modules, or single tensors, of its head.
-        required: Their fields of which one value alone has a counterpart.
-        unread: Their tensors without a counterpart of their own: tied to another.
-        left_out: Parts of the names of what a checkpoint may bring along for other tasks.
-        offset: Whether positions are numbered from `pad_token_id` + 1.
-    """
-
-    model_type: str
-    prefix: str
-    fields: dict[str, str]
-    fixed: Options
-    modules: dict[str, str]
-    heads: dict[str, tuple[str, dict[str, str]]]
-    required: Options = field(default_factory=dict)
-    unread: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ("pooler", "position_ids")
-    offset: bool = False
-
-    def to_ours(self, config: Any) -> Options:
-        """Give our options for their configuration."""
-        options = {ours: getattr(config, theirs) for ours, theirs in self.fields.items()} | self.fixed
-        return options | ({"position_offset": config.pad_token_id + 1} if self.offset else {})
-
+from .twins import Options, Translated, Twin, norm_eps, rename
 
 _BERT_LAYER = {
     "self_attention.query_projection": "attention.self.query",
@@ -91,7 +60,6 @@ _BERT_FIELDS = {
     **_SIZES,
     **_COMMON,
     "type_vocab_size": "type_vocab_size",
-    "layer_norm_eps": "layer_norm_eps",
     "activation_function": "hidden_act",
     "dropout": "hidden_dropout_prob",
     "attention_dropout": "attention_probs_dropout_prob",
@@ -99,12 +67,60 @@ _BERT_FIELDS = {
 _NO_DECODER = {"is_decoder": False, "add_cross_attention": False}
 _CLASSIFIER = {"classifier": "classifier"}
 _SPAN = {"qa_outputs": "qa_outputs"}
+_CONSTANTS = ("position_ids",)
+_EPS = {"layer_norm_eps": "layer_norm_eps"}
+_NARROW = _EPS | {"embedding_size": "embedding_size"}
+_DROPOUT = {
+    "AttnBertForSequenceClassification": "classifier_dropout",
+    "AttnBertForTokenClassification": "classifier_dropout",
+}
 
-BERT = EncoderTwin(
+
+def _bert_to_ours(config: Any) -> Translated:
+    return {"layer_norm_eps": config.layer_norm_eps}, []
+
+
+def _bert_to_theirs(values: Options) -> Translated:
+    obstacles = [] if values["type_vocab_size"] else ["type_vocab_size=0 (it must be at least 1)"]
+    return {"layer_norm_eps": norm_eps(values)}, obstacles
+
+
+def _roberta_to_ours(config: Any) -> Translated:
+    return {"layer_norm_eps": config.layer_norm_eps, "position_offset": config.pad_token_id + 1}, []
+
+
+def _roberta_to_theirs(values: Options) -> Translated:
+    options, obstacles = _bert_to_theirs(values)
+    offset, wanted = values["position_offset"], values["pad_token_id"] + 1
+    if offset != wanted:
+        obstacles.append(f"position_offset={offset} (it must be pad_token_id + 1 = {wanted})")
+    return options, obstacles
+
+
+def _narrow_to_ours(config: Any) -> Translated:
+    return {"layer_norm_eps": config.layer_norm_eps, "embedding_size": config.embedding_size}, []
+
+
+def _electra_to_theirs(values: Options) -> Translated:
+    options, obstacles = _bert_to_theirs(values)
+    return options | {"embedding_size": values["embedding_size"] or values["hidden_size"]}, obstacles
+
+
+def _albert_to_theirs(values: Options) -> Translated:
+    options, obstacles = _electra_to_theirs(values)
+    if values["embedding_size"] is None:
+        obstacles.append("embedding_size=None (it must differ from hidden_size)")
+    return options, obstacles
+
+
+def _distilbert_to_theirs(values: Options) -> Translated:
+    return {"qa_dropout": 0.0}, []  # ours drops out nothing there
+
+
+BERT = Twin(
     model_type="bert",
     prefix="bert",
     fields=_BERT_FIELDS,
-    fixed={},
     modules=_BERT_MODULES,
     heads={
         "AttnBertModel": ("BertModel", {}),
@@ -121,15 +137,20 @@ BERT = EncoderTwin(
         "AttnBertForQuestionAnswering": ("BertForQuestionAnswering", _SPAN),
     },
     required=_NO_DECODER,
-    unread=("cls.predictions.bias",),
-    left_out=("pooler", "position_ids", "cls.seq_relationship"),
+    copies={"cls.predictions.bias": "cls.predictions.decoder.bias"},
+    left_out=("pooler", "cls.seq_relationship"),
+    constants=_CONSTANTS,
+    relatives={"BertForPreTraining": "AttnBertForMaskedLM"},
+    classifier_dropout=_DROPOUT,
+    converted=_EPS,
+    to_ours=_bert_to_ours,
+    to_theirs=_bert_to_theirs,
 )
 
-ROBERTA = EncoderTwin(
+ROBERTA = Twin(
     model_type="roberta",
     prefix="roberta",
     fields=_BERT_FIELDS,
-    fixed={},
     modules=_BERT_MODULES,
     heads={
         "AttnBertModel": ("RobertaModel", {}),
@@ -149,8 +170,13 @@ ROBERTA = EncoderTwin(
         "AttnBertForQuestionAnswering": ("RobertaForQuestionAnswering", _SPAN),
     },
     required={**_NO_DECODER, "hidden_act": "gelu"},  # its heads have gelu whatever the layers have
-    unread=("lm_head.bias",),
-    offset=True,
+    copies={"lm_head.bias": "lm_head.decoder.bias"},
+    left_out=("pooler",),
+    constants=_CONSTANTS,
+    classifier_dropout=_DROPOUT,
+    converted=_EPS | {"position_offset": "pad_token_id"},
+    to_ours=_roberta_to_ours,
+    to_theirs=_roberta_to_theirs,
 )
 
 _ALBERT_LAYER = {
@@ -164,10 +190,10 @@ _ALBERT_LAYER = {
     "feed_forward_norm": "full_layer_layer_norm",
 }
 
-ALBERT = EncoderTwin(
+ALBERT = Twin(
     model_type="albert",
     prefix="albert",
-    fields={**_BERT_FIELDS, "embedding_size": "embedding_size"},
+    fields=_BERT_FIELDS,
     fixed={"share_layers": True},
     modules={
         **_EMBEDDINGS,
@@ -185,18 +211,25 @@ ALBERT = EncoderTwin(
                 "lm_head": "predictions.decoder",
             },
         ),
+        "AttnBertForSequenceClassification": ("AlbertForSequenceClassification", _CLASSIFIER),
         "AttnBertForTokenClassification": ("AlbertForTokenClassification", _CLASSIFIER),
         "AttnBertForQuestionAnswering": ("AlbertForQuestionAnswering", _SPAN),
     },
     required={"num_hidden_groups": 1, "inner_group_num": 1},
-    unread=("predictions.bias",),
-    left_out=("pooler", "position_ids", "sop_classifier"),
+    copies={"predictions.bias": "predictions.decoder.bias"},
+    left_out=("pooler", "sop_classifier"),
+    constants=_CONSTANTS,
+    relatives={"AlbertForPreTraining": "AttnBertForMaskedLM"},
+    classifier_dropout={name: "classifier_dropout_prob" for name in _DROPOUT},
+    converted=_NARROW,
+    to_ours=_narrow_to_ours,
+    to_theirs=_albert_to_theirs,
 )
 
-ELECTRA = EncoderTwin(
+ELECTRA = Twin(
     model_type="electra",
     prefix="electra",
-    fields={**_BERT_FIELDS, "embedding_size": "embedding_size"},
+    fields=_BERT_FIELDS,
     fixed={"use_pooler": False, "pooler_activation": "gelu"},
     modules={
         **_EMBEDDINGS,
@@ -228,6 +261,13 @@ ELECTRA = EncoderTwin(
         "AttnBertForQuestionAnswering": ("ElectraForQuestionAnswering", _SPAN),
     },
     required={**_NO_DECODER, "hidden_act": "gelu"},  # its heads have gelu whatever the layers have
+    ignored=("summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"),
+    left_out=("pooler",),
+    constants=_CONSTANTS,
+    classifier_dropout=_DROPOUT,
+    converted=_NARROW,
+    to_ours=_narrow_to_ours,
+    to_theirs=_electra_to_theirs,
 )
 
 _DISTIL_LAYER = {
@@ -241,7 +281,7 @@ _DISTIL_LAYER = {
     "feed_forward_norm": "output_layer_norm",
 }
 
-DISTILBERT = EncoderTwin(
+DISTILBERT = Twin(
     model_type="distilbert",
     prefix="distilbert",
     fields={
@@ -272,6 +312,11 @@ DISTILBERT = EncoderTwin(
         "AttnBertForQuestionAnswering": ("DistilBertForQuestionAnswering", _SPAN),
     },
     required={"sinusoidal_pos_embds": False},
+    ignored=("qa_dropout",),
+    left_out=("pooler",),
+    constants=_CONSTANTS,
+    classifier_dropout={"AttnBertForSequenceClassification": "seq_classif_dropout"},
+    to_theirs=_distilbert_to_theirs,
 )
 
 ENCODER_TWINS = {twin.model_type: twin for twin in (BERT, ROBERTA, ALBERT, ELECTRA, DISTILBERT)}

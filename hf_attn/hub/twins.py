@@ -1,17 +1,12 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""Say what in transformers' models equals what in ours: one table for each architecture.
+"""Say what in transformers' models equals what in ours: the form of the tables, of which there is one for each
+architecture.
 
 A table is read in both directions. It names the fields of the two configurations that mean the same, the options of
 ours that the architecture has no choice about, and the modules that hold the same tensors.
 
-    architecture                                        ours
-    Marian  Junczys-Dowmunt 2018 (arXiv 1804.00344)     post-norm, sinusoids with all sines before all cosines
-    BART    Lewis 2019 (1910.13461)                     post-norm, learned positions, norm of the embedding
-    mBART   Liu 2020 (2001.08210)                       the same with pre-norm
-    T5      Raffel 2019 (1910.10683)                    pre-norm, RMS norm, relative positions, no biases, no scaling
-            and Shazeer 2020 (2002.05202) for v1.1      with a gated feed-forward network
-
-Read next: `import_checkpoint.py`, which walks along these tables.
+Read next: `decoder_twins.py`, `encoder_twins.py` and `seq2seq_twins.py`, the tables; `conversion.py`, which walks along
+them.
 """
 
 from collections.abc import Callable
@@ -19,46 +14,63 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Options = dict[str, Any]
+Translated = tuple[Options, list[str]]  # options, and what has no counterpart
 
 
 @dataclass(frozen=True)
 class Twin:
-    """One architecture of transformers beside our Transformer.
+    """One architecture of transformers beside one of our families.
 
     Args:
         model_type: Its name in config.json.
-        class_name: transformers' class with the output layer.
+        prefix: What their classes with a head call the stack; "" where its modules stand beside the head.
         fields: Fields of the configurations, ours to theirs; two of ours may share one of theirs.
+        modules: Modules of the stack, or single tensors, ours to theirs, without the prefixes. N stands for the number
+            of a layer. Where several of ours have the same one of theirs, it holds them side by side in this order.
+        heads: For each of our classes, theirs, and the modules, or single tensors, of its head.
         fixed: Our options that have one value in this architecture.
-        ties: What (share_embeddings, tie_word_embeddings) are in their configuration; a pair that is absent, the
-            architecture does not have.
-        modules: Modules, or single tensors, ours to theirs. N stands for the number of a layer.
+        ties: What (share_embeddings, tie_word_embeddings) of an encoder-decoder are in their configuration; a pair that
+            is absent, the architecture does not have.
         required: Their fields of which one value alone has a counterpart.
         ignored: Their fields that change nothing here: they belong to other heads, to new weights, or to `generate()`.
-        unread: Their tensors without a counterpart of their own: tied to another, all zero, or never read.
+        copies: Their tensors that are others of theirs.
+        unread: Their tensors that are all zero, or never read.
         computed: Their tables of positions, which ours computes.
+        left_out: Parts of the names of what a checkpoint may bring along for other tasks; those of `constants` are
+            nothing but numbers that follow from the configuration.
+        constants: See `left_out`.
+        relatives: Their classes that have more heads than one of ours, which one.
         first_row: For a module of ours, the row of their table in which ours begins.
+        transposed: Last parts of the names of their modules whose matrices are transposed.
         spellings: Parts of their names that some models of the architecture spell otherwise, and how.
-        converted: Our options that are no plain renaming.
+        classifier_dropout: For one of our classes, their field for what ours drops out with `dropout`.
+        converted: Our options that are no plain renaming, to the field of theirs that says most about them.
         to_ours: Makes those from their configuration.
-        to_theirs: Makes theirs from ours, and lists what has no counterpart.
+        to_theirs: Makes theirs from ours.
     """
 
     model_type: str
-    class_name: str
+    prefix: str
     fields: dict[str, str]
-    fixed: Options
-    ties: dict[tuple[bool, bool], Options]
     modules: dict[str, str]
-    required: Options = field(default_factory=lambda: {"is_encoder_decoder": True, "is_decoder": False})
+    heads: dict[str, tuple[str, dict[str, str]]]
+    fixed: Options = field(default_factory=dict)
+    ties: dict[tuple[bool, bool], Options] = field(default_factory=dict)
+    required: Options = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    copies: dict[str, str] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
     computed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    relatives: dict[str, str] = field(default_factory=dict)
     first_row: dict[str, int] = field(default_factory=dict)
+    transposed: tuple[str, ...] = ()
     spellings: dict[str, str] = field(default_factory=dict)
-    converted: tuple[str, ...] = ()
-    to_ours: Callable[[Any], Options] = lambda config: {}
-    to_theirs: Callable[[Options], tuple[Options, list[str]]] = lambda values: ({}, [])
+    classifier_dropout: dict[str, str] = field(default_factory=dict)
+    converted: dict[str, str] = field(default_factory=dict)
+    to_ours: Callable[[Any], Translated] = lambda config: ({}, [])
+    to_theirs: Callable[[Options], Translated] = lambda values: ({}, [])
 
 
 def rename(ours: str, theirs: str, parts: dict[str, str]) -> dict[str, str]:
@@ -66,258 +78,9 @@ def rename(ours: str, theirs: str, parts: dict[str, str]) -> dict[str, str]:
     return {f"{ours}.{our_part}": f"{theirs}.{their_part}" for our_part, their_part in parts.items()}
 
 
-# Marian, BART and mBART: one code base
-
-_ATTENTION = {
-    "query_projection": "q_proj",
-    "key_projection": "k_proj",
-    "value_projection": "v_proj",
-    "output_projection": "out_proj",
-}
-_ENCODER_LAYER = {
-    **rename("self_attention", "self_attn", _ATTENTION),
-    "self_attention_norm": "self_attn_layer_norm",
-    "feed_forward.inner": "fc1",
-    "feed_forward.outer": "fc2",
-    "feed_forward_norm": "final_layer_norm",
-}
-_DECODER_LAYER = {
-    **_ENCODER_LAYER,
-    **rename("cross_attention", "encoder_attn", _ATTENTION),
-    "cross_attention_norm": "encoder_attn_layer_norm",
-}
-_MARIAN_MODULES = {
-    "model.encoder.embed_tokens": "model.encoder.embed_tokens",
-    "model.decoder.embed_tokens": "model.decoder.embed_tokens",
-    **rename("model.encoder.layers.N", "model.encoder.layers.N", _ENCODER_LAYER),
-    **rename("model.decoder.layers.N", "model.decoder.layers.N", _DECODER_LAYER),
-    "lm_head": "lm_head",
-    "lm_head.bias": "final_logits_bias",
-}
-_BART_MODULES = {
-    **_MARIAN_MODULES,
-    "model.encoder.embedding.learned": "model.encoder.embed_positions",
-    "model.decoder.embedding.learned": "model.decoder.embed_positions",
-    "model.encoder.embedding.norm": "model.encoder.layernorm_embedding",
-    "model.decoder.embedding.norm": "model.decoder.layernorm_embedding",
-}
-_MBART_MODULES = {
-    **_BART_MODULES,
-    "model.encoder.final_norm": "model.encoder.layer_norm",
-    "model.decoder.final_norm": "model.decoder.layer_norm",
-}
-_IDS = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
-_BART_FIELDS = {
-    "vocab_size": "vocab_size",
-    "hidden_size": "d_model",
-    "encoder_layers": "encoder_layers",
-    "decoder_layers": "decoder_layers",
-    "encoder_attention_heads": "encoder_attention_heads",
-    "decoder_attention_heads": "decoder_attention_heads",
-    "encoder_intermediate_size": "encoder_ffn_dim",
-    "decoder_intermediate_size": "decoder_ffn_dim",
-    "activation_function": "activation_function",
-    "max_position_embeddings": "max_position_embeddings",
-    "scale_embedding": "scale_embedding",
-    "dropout": "dropout",
-    "attention_dropout": "attention_dropout",
-    "activation_dropout": "activation_dropout",
-    "initializer_range": "init_std",
-    "use_cache": "use_cache",
-    **{name: name for name in _IDS},
-}
-_BART_FIXED = {
-    "decoder_vocab_size": None,
-    "position_type": "learned",
-    "normalize_embedding": True,
-    "norm_type": "layer",
-    "norm_first": False,
-}
-_MARIAN_FIXED = {
-    "position_type": "sinusoidal",
-    "sinusoidal_order": "concatenated",
-    "normalize_embedding": False,
-    "norm_type": "layer",
-    "norm_first": False,
-}
-_BART_REQUIRED = {
-    "is_encoder_decoder": True,
-    "is_decoder": False,
-    "encoder_layerdrop": 0.0,
-    "decoder_layerdrop": 0.0,
-}
-# With tie_word_embeddings=False transformers 5 unties source and target too. The output layer alone is untied where a
-# checkpoint brings another one along.
-_BART_TIES = {
-    (True, True): {"tie_word_embeddings": True},
-    (True, False): {"tie_word_embeddings": True},
-    (False, False): {"tie_word_embeddings": False},
-}
+def norm_eps(values: Options) -> float:
+    """Give the number that our option `layer_norm_eps` stands for."""
+    return values["layer_norm_eps"] or NORM_EPS[values["norm_type"]]
 
 
-def _marian_to_ours(config: Any) -> Options:
-    joint = config.share_encoder_decoder_embeddings or config.decoder_vocab_size == config.vocab_size
-    return {"decoder_vocab_size": None if joint else config.decoder_vocab_size}
-
-
-def _marian_to_theirs(values: Options) -> tuple[Options, list[str]]:
-    return {"decoder_vocab_size": values["decoder_vocab_size"] or values["vocab_size"]}, []
-
-
-MARIAN = Twin(
-    model_type="marian",
-    class_name="MarianMTModel",
-    fields=_BART_FIELDS,
-    fixed=_MARIAN_FIXED,
-    ties={
-        (True, True): {"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
-        (True, False): {"share_encoder_decoder_embeddings": True, "tie_word_embeddings": True},
-        (False, True): {"share_encoder_decoder_embeddings": False, "tie_word_embeddings": True},
-        (False, False): {"share_encoder_decoder_embeddings": False, "tie_word_embeddings": False},
-    },
-    modules=_MARIAN_MODULES,
-    required=_BART_REQUIRED,
-    ignored=("forced_eos_token_id",),
-    unread=("model.shared.weight", "final_logits_bias"),
-    computed=("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"),
-    converted=("decoder_vocab_size",),
-    to_ours=_marian_to_ours,
-    to_theirs=_marian_to_theirs,
-)
-
-BART = Twin(
-    model_type="bart",
-    class_name="BartForConditionalGeneration",
-    fields=_BART_FIELDS,
-    fixed=_BART_FIXED,
-    ties=_BART_TIES,
-    modules=_BART_MODULES,
-    required=_BART_REQUIRED,
-    ignored=("forced_eos_token_id", "classifier_dropout"),
-    unread=("model.shared.weight", "final_logits_bias"),
-    first_row={"model.encoder.embedding.learned": 2, "model.decoder.embedding.learned": 2},
-)
-
-MBART = Twin(
-    model_type="mbart",
-    class_name="MBartForConditionalGeneration",
-    fields=_BART_FIELDS,
-    fixed=_BART_FIXED | {"norm_first": True},
-    ties=_BART_TIES,
-    modules=_MBART_MODULES,
-    required=_BART_REQUIRED,
-    ignored=("forced_eos_token_id", "classifier_dropout"),
-    unread=("model.shared.weight", "final_logits_bias"),
-    first_row=BART.first_row,
-)
-
-
-# T5
-
-_T5_ATTENTION = {"query_projection": "q", "key_projection": "k", "value_projection": "v", "output_projection": "o"}
-
-
-_T5_SELF_ATTENTION = {
-    **rename("self_attention", "layer.0.SelfAttention", _T5_ATTENTION),
-    "self_attention_norm": "layer.0.layer_norm",
-}
-_T5_CROSS_ATTENTION = {
-    **rename("cross_attention", "layer.1.EncDecAttention", _T5_ATTENTION),
-    "cross_attention_norm": "layer.1.layer_norm",
-}
-_T5_FEED_FORWARD = {
-    "feed_forward.gate": "DenseReluDense.wi_0",
-    "feed_forward.inner": "DenseReluDense.wi_1",
-    "feed_forward.outer": "DenseReluDense.wo",
-    "feed_forward_norm": "layer_norm",
-}
-_T5_ENCODER_LAYER = _T5_SELF_ATTENTION | {ours: f"layer.1.{theirs}" for ours, theirs in _T5_FEED_FORWARD.items()}
-_T5_DECODER_LAYER = {
-    **_T5_SELF_ATTENTION,
-    **_T5_CROSS_ATTENTION,
-    **{ours: f"layer.2.{theirs}" for ours, theirs in _T5_FEED_FORWARD.items()},
-}
-
-
-def _t5_to_ours(config: Any) -> Options:
-    return {
-        "head_dim": None if config.d_kv * config.num_heads == config.d_model else config.d_kv,
-        "layer_norm_eps": None if config.layer_norm_epsilon == 1e-6 else config.layer_norm_epsilon,
-        "activation_function": config.dense_act_fn,
-        "gated_feed_forward": config.is_gated_act,
-        "scale_output": config.scale_decoder_outputs,
-        "max_position_embeddings": getattr(config, "n_positions", 512),
-    }
-
-
-def _t5_to_theirs(values: Options) -> tuple[Options, list[str]]:
-    activation, gated = values["activation_function"], values["gated_feed_forward"]
-    options = {
-        "d_kv": values["head_dim"] or values["hidden_size"] // values["encoder_attention_heads"],
-        "layer_norm_epsilon": values["layer_norm_eps"] or 1e-6,
-        "feed_forward_proj": f"gated-{activation}" if gated else activation,
-        "scale_decoder_outputs": values["scale_output"],
-    }
-    if values["max_position_embeddings"] != 512:
-        options["n_positions"] = values["max_position_embeddings"]
-    if gated and activation == "gelu_new":
-        options["feed_forward_proj"] = "gated-gelu"  # by this name T5 means the tanh form
-    elif "-" in activation or (gated and activation == "gelu"):
-        return options, [f"activation_function={activation!r} with gated_feed_forward={gated}"]
-    return options, []
-
-
-T5 = Twin(
-    model_type="t5",
-    class_name="T5ForConditionalGeneration",
-    fields={
-        "vocab_size": "vocab_size",
-        "hidden_size": "d_model",
-        "encoder_layers": "num_layers",
-        "decoder_layers": "num_decoder_layers",
-        "encoder_attention_heads": "num_heads",
-        "decoder_attention_heads": "num_heads",
-        "encoder_intermediate_size": "d_ff",
-        "decoder_intermediate_size": "d_ff",
-        "relative_attention_num_buckets": "relative_attention_num_buckets",
-        "relative_attention_max_distance": "relative_attention_max_distance",
-        "dropout": "dropout_rate",
-        "attention_dropout": "dropout_rate",
-        "activation_dropout": "dropout_rate",
-        "use_cache": "use_cache",
-        **{name: name for name in _IDS},
-    },
-    fixed={
-        "decoder_vocab_size": None,
-        "position_type": "relative",
-        "norm_type": "rms",
-        "norm_first": True,
-        "use_bias": False,
-        "scale_attention": False,
-        "scale_embedding": False,
-        "output_bias": False,
-    },
-    ties={(True, True): {}, (True, False): {}},
-    modules={
-        "model.encoder.embed_tokens": "encoder.embed_tokens",
-        "model.decoder.embed_tokens": "decoder.embed_tokens",
-        "model.encoder.position_bias.table": "encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
-        "model.decoder.position_bias.table": "decoder.block.0.layer.0.SelfAttention.relative_attention_bias",
-        **rename("model.encoder.layers.N", "encoder.block.N", _T5_ENCODER_LAYER),
-        **rename("model.decoder.layers.N", "decoder.block.N", _T5_DECODER_LAYER),
-        "model.encoder.final_norm": "encoder.final_layer_norm",
-        "model.decoder.final_norm": "decoder.final_layer_norm",
-        "lm_head": "lm_head",
-    },
-    ignored=("feed_forward_proj", "initializer_factor", "classifier_dropout"),
-    unread=("shared.weight",),
-    spellings={"DenseReluDense.wi_1": "DenseReluDense.wi"},  # without a gate, v1.0
-    converted=(
-        *("head_dim", "layer_norm_eps", "activation_function", "gated_feed_forward", "scale_output"),
-        "max_position_embeddings",
-    ),
-    to_ours=_t5_to_ours,
-    to_theirs=_t5_to_theirs,
-)
-
-TWINS = {twin.model_type: twin for twin in (MARIAN, BART, MBART, T5)}
+NORM_EPS = {"layer": 1e-5, "rms": 1e-6}  # of our norms, where `layer_norm_eps` is None

@@ -113,8 +113,10 @@ class AttnGptConfig(PreTrainedConfig):
     def __post_init__(self, **kwargs):
         check_extra(self, kwargs)
         self.validate_values()
-        if self.head_dim is None:
-            self.head_dim = self.hidden_size // self.num_attention_heads  # transformers' caches ask for it
+        if self.head_dim is None:  # transformers' caches ask for it, and for the number of heads that they hold
+            self.head_dim = self.hidden_size // self.num_attention_heads
+        if self.num_key_value_heads is None:
+            self.num_key_value_heads = self.num_attention_heads
         super().__post_init__(**kwargs)
 
     @property
@@ -122,11 +124,6 @@ class AttnGptConfig(PreTrainedConfig):
         """What each layer's cache is to hold: all keys, also those that a window has left behind, since the weights
         that are returned have a column for each."""
         return ["full_attention"] * self.num_hidden_layers
-
-    @property
-    def key_value_heads(self) -> int:
-        """Number of heads of keys and values."""
-        return self.num_attention_heads if self.num_key_value_heads is None else self.num_key_value_heads
 
     def validate_values(self):
         """Raise ValueError for a value out of range; runs at construction and before saving."""
@@ -173,7 +170,10 @@ class AttnGptConfig(PreTrainedConfig):
             raise ValueError(
                 f"rope_theta={self.rope_theta} needs position_type='rotary', got position_type={self.position_type!r}"
             )
-        check_divisible("num_attention_heads", self.num_attention_heads, "num_key_value_heads", self.key_value_heads)
+        if self.num_key_value_heads is not None:
+            check_divisible(
+                "num_attention_heads", self.num_attention_heads, "num_key_value_heads", self.num_key_value_heads
+            )
         if self.cross_attention_hidden_size is not None and not self.add_cross_attention:
             raise ValueError(
                 f"cross_attention_hidden_size={self.cross_attention_hidden_size} needs add_cross_attention=True"

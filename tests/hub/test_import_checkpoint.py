@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BartModel, T5EncoderModel
 
 from hf_attn.hub import checkpoint_tokenizers, export_checkpoint, import_checkpoint
-from hf_attn.hub.import_checkpoint import DROPPED, option_values
-from hf_attn.hub.twins import TWINS
+from hf_attn.hub.conversion import ALIGNMENT, option_values
+from hf_attn.hub.seq2seq_twins import SEQ2SEQ_TWINS
 from hf_attn.inference import Translator
 from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
 from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
@@ -579,10 +579,10 @@ def test_an_option_without_a_twin_is_named(model_type, options, obstacle, tmp_pa
 
 def test_every_option_of_ours_stands_in_every_table_or_must_have_its_default():
     options = option_values(AttnTransformerConfig()).keys()
-    for twin in TWINS.values():
+    for twin in SEQ2SEQ_TWINS.values():
         said = {*twin.fields, *twin.fixed, *twin.converted}
         assert said <= options
-        assert not said & set(DROPPED[:3])
+        assert not said & set(ALIGNMENT)
 
 
 def test_alignment_options_get_lost_with_a_warning():
@@ -593,11 +593,11 @@ def test_alignment_options_get_lost_with_a_warning():
 
 def test_an_export_of_something_else_is_refused(checkpoint, tmp_path):
     folder, theirs, _, _ = checkpoint("bart")
-    with pytest.raises(ValueError, match="model is BartForConditionalGeneration; it must be an AttnTransformer"):
+    with pytest.raises(ValueError, match="model is BartForConditionalGeneration; it must be one of AttnTransformer"):
         export_checkpoint(theirs)
-    with pytest.raises(ValueError, match="model_type='bart' of .* is no Transformer of ours"):
+    with pytest.raises(ValueError, match="model_type='bart' of .* is no model of ours with a twin"):
         export_checkpoint(folder)
-    with pytest.raises(ValueError, match="model_type='gpt2' is not allowed; choose one of 'marian', 'bart'"):
+    with pytest.raises(ValueError, match="model_type='gpt2' is not allowed for AttnTransformer.*; choose one of 'mar"):
         export_checkpoint(ours_like("bart"), model_type="gpt2")
 
 

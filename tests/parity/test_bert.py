@@ -9,8 +9,8 @@ import torch
 import transformers
 
 from hf_attn.hub import import_checkpoint
+from hf_attn.hub.conversion import place_of
 from hf_attn.hub.encoder_twins import ENCODER_TWINS
-from hf_attn.hub.import_encoder import encoder_name
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 VOCABULARY = 47
@@ -133,7 +133,7 @@ def test_states_logits_weights_loss_and_gradients_are_equal(kind, our_class, see
         loss.backward()
     gradients = dict(theirs.named_parameters(remove_duplicate=False))
     for name, parameter in ours.named_parameters():
-        other = gradients[encoder_name(ENCODER_TWINS[kind], our_class, name)].grad
+        other = gradients[place_of(ENCODER_TWINS[kind], our_class, name, gradients).name].grad
         mine = parameter.grad
         if other is None or mine is None:
             assert mine is None or not mine.any(), name
@@ -164,7 +164,7 @@ def test_two_hundred_updates_are_equal(kind):
     assert (losses[:, 0] - losses[:, 1]).abs().max() < 1e-4
     state = theirs.state_dict()
     for name, tensor in ours.state_dict().items():
-        other = state[encoder_name(ENCODER_TWINS[kind], "AttnBertForMaskedLM", name)]
+        other = state[place_of(ENCODER_TWINS[kind], "AttnBertForMaskedLM", name, state).name]
         torch.testing.assert_close(tensor, other, atol=1e-4, rtol=0, msg=partial("{}: {}".format, name))
 
 

@@ -10,8 +10,8 @@ from parity.twin_models import CHOICES, CLASSES, EVERY_MODEL, SEEDS, options_of,
 from transformers import PreTrainedConfig
 
 from hf_attn.hub import export_checkpoint, import_checkpoint
-from hf_attn.hub.import_checkpoint import their_name
-from hf_attn.hub.twins import TWINS
+from hf_attn.hub.conversion import place_of
+from hf_attn.hub.seq2seq_twins import OURS, SEQ2SEQ_TWINS
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 
@@ -48,15 +48,13 @@ def test_the_random_models_have_every_choice(model_type):
 
 @pytest.mark.parametrize("model_type", CLASSES)
 def test_a_table_has_every_field_of_the_configuration(model_type):
-    config_class, twin = CLASSES[model_type][0], TWINS[model_type]
+    config_class, twin = CLASSES[model_type][0], SEQ2SEQ_TWINS[model_type]
     common = {field.name for field in dataclasses.fields(PreTrainedConfig)}
     theirs = {field.name for field in dataclasses.fields(config_class)} - common
-    t5 = {"num_heads", "d_kv", "layer_norm_epsilon"} if model_type == "t5" else set()
-    said = {*twin.fields.values(), *twin.required, *twin.ignored, *t5}
+    said = {*twin.fields.values(), *twin.converted.values(), *twin.required, *twin.ignored}
     said |= {name for options in twin.ties.values() for name in options}
-    said |= {"decoder_vocab_size"} if model_type == "marian" else set()
     assert theirs <= said
-    assert getattr(transformers, twin.class_name) is CLASSES[model_type][1]
+    assert getattr(transformers, twin.heads[OURS][0]) is CLASSES[model_type][1]
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
@@ -76,12 +74,12 @@ def test_logits_weights_loss_and_gradients_are_equal(pair, model_type, seed, imp
         theirs.final_logits_bias.requires_grad_(True)
     theirs(**batch).loss.backward()
     ours(**batch).loss.backward()  # without weights: through the kernel
-    twin, names = TWINS[model_type], theirs.state_dict().keys()
+    twin, names = SEQ2SEQ_TWINS[model_type], theirs.state_dict().keys()
     buffers = dict(theirs.named_buffers())
     for name, parameter in ours.named_parameters():
-        other = their_name(twin, name, names)
-        gradient = (buffers[other] if other in buffers else theirs.get_parameter(other)).grad
-        gradient = gradient[twin.first_row.get(name.rpartition(".")[0], 0) :].reshape(parameter.shape)
+        place = place_of(twin, OURS, name, names)
+        gradient = (buffers[place.name] if place.name in buffers else theirs.get_parameter(place.name)).grad
+        gradient = place.read(gradient).reshape(parameter.shape)
         mine, start = parameter.grad, theirs.config.decoder_start_token_id
         if model_type == "marian" and start == theirs.config.pad_token_id and "embed_tokens" in name:
             # differs from Marian: the embedding with which targets begin is trained
