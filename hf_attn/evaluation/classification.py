@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ..models.heads import IGNORED
 from .bootstrap import SAMPLES, SEED, _interval, _resampled
-
-IGNORED = -100  # of labels where nothing is to be predicted
 
 
 def confusion_statistics(gold: Sequence[Any], predicted: Sequence[Any], classes: int) -> np.ndarray:

@@ -55,17 +55,26 @@ def write_record(
         "source_lang": data_args.source_lang,
         "target_lang": data_args.target_lang,
         "phrasebook": data_args.phrasebook,
-        "dataset_name": _hub_id(data_args.dataset_name),
+        "dataset_name": hub_id(data_args.dataset_name),
         "trained_further": bool(model_args.model_name_or_path),
-        "base_model": _hub_id(model_args.model_name_or_path),
-        "settings": {
-            name: value for name, value in settings.items() if value not in (None, False, "") and not unused.get(name)
-        },
-        "versions": {name: version(name) for name in ("torch", "transformers", "tokenizers")},
+        "base_model": hub_id(model_args.model_name_or_path),
     }
+    write_run(folder, record, {name: value for name, value in settings.items() if not unused.get(name)})
+
+
+def write_run(folder: Path, record: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Write ``run.json`` of any kind of run.
+
+    Args:
+        folder: The output folder of the run.
+        record: What was trained on what.
+        settings: How; those that are None, False or empty are left out.
+    """
+    record["settings"] = {name: value for name, value in settings.items() if value not in (None, False, "")}
+    record["versions"] = {name: version(name) for name in ("torch", "transformers", "tokenizers")}
     (folder / RECORD).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _hub_id(name: str | None) -> str | None:
+def hub_id(name: str | None) -> str | None:
     """Give the name if it is one of the Hub's, and not a path of this machine."""
     return name if name and not Path(name).expanduser().exists() else None
