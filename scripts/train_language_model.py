@@ -34,6 +34,7 @@ from transformers import (
 )
 
 import hf_attn  # noqa: F401  registers the package's models with the Auto classes
+from hf_attn.data import split_words
 from hf_attn.data.text import (
     count_words,
     hold_out,
@@ -54,7 +55,12 @@ from hf_attn.evaluation.language import (
 from hf_attn.evaluation.ngram import causal_floors, masked_floors
 from hf_attn.training import ClockCallback, TimeLimitCallback, find_checkpoint, last_checkpoints, load_average
 from hf_attn.training.arguments import parse_overrides
-from hf_attn.training.language_arguments import LanguageModelArguments, TextArguments, parse_language_arguments
+from hf_attn.training.language_arguments import (
+    LanguageModelArguments,
+    TextArguments,
+    parse_language_arguments,
+    write_language_record,
+)
 from hf_attn.training.language_modeling import (
     CausalCollator,
     LanguageModelTrainer,
@@ -183,6 +189,8 @@ def train(run: Run) -> None:
     else:
         trainer.save_model()
     trainer.save_state()
+    if trainer.args.should_save:
+        write_language_record(output, run.model_args, run.data_args, trainer.args)
 
 
 def pseudo_perplexity(run: Run) -> dict[str, float]:
@@ -223,13 +231,16 @@ def show(run: Run, count: int = 5) -> None:
             ids = model.generate(**batch, max_new_tokens=40, do_sample=True, top_p=0.9)[0]
             print(f"{start} ... {tokenizer.decode(ids, skip_special_tokens=True)[len(start) :]}")
         elif run.model_args.objective == "mlm":
-            place = len(words) // 2
-            shown = " ".join([*words[:place], str(tokenizer.mask_token), *words[place + 1 :]])
-            batch = tokenizer(shown, return_tensors="pt", truncation=True, max_length=128).to(model.device)
+            spans = split_words(text)
+            start, end = spans[len(spans) // 2]
+            shown = f"{text[:start]}{tokenizer.mask_token}{text[end:]}"
+            batch = tokenizer(shown, return_tensors="pt", truncation=True, max_length=run.data_args.max_length).to(
+                model.device
+            )
             with torch.no_grad():
                 logits = model(**batch).logits[batch["input_ids"] == tokenizer.mask_token_id]
             best = [tokenizer.decode([token]) for token in logits[0].topk(3).indices] if len(logits) else []
-            print(f"{shown}\n    {words[place]!r}: {best}")
+            print(f"{shown}\n    {text[start:end]!r}: {best}")
 
 
 def main(argv: list[str] | None = None) -> dict[str, Any]:

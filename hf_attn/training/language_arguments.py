@@ -15,6 +15,7 @@ from ..data.text import PHRASEBOOK_LANGUAGES
 from .arguments import SCRIPT_DEFAULTS, parse_overrides
 from .language_recipes import language_recipe
 from .recipes import hardware_defaults
+from .record import hub_id, write_run
 
 
 @dataclass
@@ -77,6 +78,13 @@ class TextArguments:
     )
 
 
+# what a run says about itself
+SETTINGS = (
+    *("config_overrides", "tokenizer_kind", "vocab_size", "generator_size", "held_out", "max_length", "blocks"),
+    *("mask_ratio", "tokens_per_batch", "gradient_accumulation_steps", "learning_rate", "lr_scheduler_type"),
+    *("warmup_steps", "optim", "adam_beta1", "adam_beta2", "adam_epsilon", "weight_decay", "max_grad_norm"),
+    *("max_steps", "num_train_epochs", "max_minutes", "average_checkpoints", "bf16", "fp16", "seed"),
+)
 ARGUMENT_CLASSES: Any = (LanguageModelArguments, TextArguments, Seq2SeqTrainingArguments)
 DEFAULTS = SCRIPT_DEFAULTS | {"predict_with_generate": False, "do_eval": True, "eval_strategy": "steps"}
 
@@ -145,3 +153,40 @@ def _check(
         raise ValueError(
             f"average_checkpoints={count} needs as many checkpoints (save_total_limit), without load_best_model_at_end"
         )
+
+
+def write_language_record(
+    folder: Path,
+    model_args: LanguageModelArguments,
+    data_args: TextArguments,
+    training_args: Seq2SeqTrainingArguments,
+) -> None:
+    """Write ``run.json``: what was learned from which text, and how; no path.
+
+    Args:
+        folder: The output folder of the run.
+        model_args: The model's arguments.
+        data_args: The data's arguments.
+        training_args: The Trainer's arguments.
+    """
+    values = vars(training_args) | vars(data_args) | vars(model_args)
+    further = bool(model_args.model_name_or_path)
+    unused = {
+        "generator_size": model_args.objective != "electra" or further,
+        "mask_ratio": model_args.objective == "clm",
+        "held_out": bool(data_args.phrasebook or data_args.validation_file),
+        "vocab_size": further or bool(model_args.tokenizer_name),
+        "tokenizer_kind": further or bool(model_args.tokenizer_name),
+        "max_steps": training_args.max_steps <= 0,
+        "num_train_epochs": training_args.max_steps > 0,
+    }
+    record = {
+        "objective": model_args.objective,
+        "recipe": model_args.recipe,
+        "phrasebook": data_args.phrasebook,
+        "dataset_name": data_args.dataset_name,
+        "trained_further": further,
+        "base_model": hub_id(model_args.model_name_or_path),
+    }
+    settings = {name: getattr(values[name], "value", values[name]) for name in SETTINGS if not unused.get(name)}
+    write_run(folder, record, settings)
