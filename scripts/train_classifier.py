@@ -137,10 +137,10 @@ DEFAULTS: dict[str, Any] = {
 
 def load_splits(args: ClassifierArguments) -> dict[str, Dataset]:
     """Load labelled examples for training, validation and test."""
-    if args.train_file or args.dataset_name:
-        files = {"train": args.train_file, "validation": args.validation_file, "test": args.test_file}
-        if args.dataset_name:
-            return {split: load_labelled(args.dataset_name, args.task, split=split) for split in files}
+    files = {"train": args.train_file, "validation": args.validation_file, "test": args.test_file}
+    if args.dataset_name:
+        return {split: load_labelled(args.dataset_name, args.task, split=split) for split in files}
+    if any(files.values()):
         return {split: load_labelled(file, args.task) for split, file in files.items() if file}
     if args.task == "images":
         return {split: name_labels(digits(split), "images") for split in ("train", "validation", "test")}
@@ -176,8 +176,11 @@ def make_reader(args: ClassifierArguments, train: Dataset | None, folder: str) -
     if args.task == "images":
         if folder:
             return AutoImageProcessor.from_pretrained(folder, trust_remote_code=args.trust_remote_code)
-        size = new_config("images", args.model_type, None, **parse_overrides(args.config_overrides)).image_size
-        return ViTImageProcessorPil(size={"height": size, "width": size}, image_mean=[0.5], image_std=[0.5])
+        config = new_config("images", args.model_type, None, **parse_overrides(args.config_overrides))
+        half = [0.5] * config.num_channels
+        return ViTImageProcessorPil(
+            size={"height": config.image_size, "width": config.image_size}, image_mean=half, image_std=half
+        )
     if folder:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=args.trust_remote_code)
         if tokenizer.pad_token is None:
@@ -213,6 +216,8 @@ def prepare(args: ClassifierArguments, training_args: TrainingArguments) -> tupl
     """Make data, model and Trainer, and name the labels: whatever a user may get wrong shows here."""
     set_seed(training_args.seed)
     splits = load_splits(args)
+    if training_args.do_train and "train" not in splits:
+        raise ValueError("train_file is missing: the examples to train on")
     if training_args.do_train and args.max_train_samples:
         shuffled = splits["train"].shuffle(seed=0)
         splits["train"] = shuffled.select(range(min(args.max_train_samples, len(shuffled))))

@@ -10,6 +10,7 @@ Read next: ``scripts/train_classifier.py``.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ AUTO_MODELS: dict[str, Any] = {
 }
 # a new encoder small enough for one core
 SMALL_ENCODER = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 384}
-SMALL_IMAGES = {"image_size": 8, "patch_size": 2, "num_channels": 1}  # the digits of scikit-learn
+SMALL_IMAGES = {"image_size": 8, "patch_size": 2}  # the digits of scikit-learn
 
 
 def label_numbers(labels: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -68,6 +69,7 @@ def encode_texts(
     """
     from datasets import Dataset
 
+    tokenizer = copy.deepcopy(tokenizer)  # encoding sets truncation on it; the one that is saved stays as it is
     texts: list[Any] = [list(dataset[name]) for name in ("text", "text_pair") if name in dataset.column_names]
     encoded: Any = tokenizer(*texts, truncation=True, max_length=max_length)
     whole: Any = tokenizer(*texts, truncation=False, verbose=False)
@@ -97,6 +99,7 @@ def encode_tokens(
 
     if not tokenizer.is_fast:
         raise ValueError(f"task=tokens needs a fast tokenizer, which {type(tokenizer).__name__} is not")
+    tokenizer = copy.deepcopy(tokenizer)
     encoded: Any = tokenizer(list(dataset["tokens"]), is_split_into_words=True, truncation=True, max_length=max_length)
     labels, cut = [], 0
     for number, tags in enumerate(dataset["tags"]):
