@@ -15,12 +15,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Tokenizer, processors
+from tokenizers import processors
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from ..models.checks import is_whole
 from .phrasebook import PAIRS, generate
-from .tokenizer import SPECIAL_TOKENS, train_tokenizer
+from .tokenizer import train_tokenizer
 from .translation import read_lines
 from .words import split_words
 
@@ -133,36 +133,14 @@ def train_text_tokenizer(
     Raises:
         ValueError: As `train_tokenizer`.
     """
-    tokenizer = train_tokenizer(texts, vocab_size, kind=kind, mask_token=masked, lowercase=masked)
-    backend = tokenizer.backend_tokenizer
-    special: Any = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("<s>", "</s>")]
+    options = {"mask_token": masked, "cls_token": masked, "lowercase": masked}
+    tokenizer = train_tokenizer(texts, vocab_size, kind=kind, **options)
     if not masked:
-        backend.post_processor = processors.TemplateProcessing(
-            single="<s> $A", pair="<s> $A </s> <s> $B", special_tokens=special
+        ends: Any = [(token, tokenizer.convert_tokens_to_ids(token)) for token in ("<s>", "</s>")]
+        tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+            single="<s> $A", pair="<s> $A </s> <s> $B", special_tokens=ends
         )
-        return tokenizer
-    state = json.loads(backend.to_str())
-    # The space before the first word: a text is cut at its masks, and what follows a mask is no beginning.
-    steps = state["normalizer"]["normalizers"]
-    state["normalizer"]["normalizers"] = [step for step in steps if step["type"] != "Prepend"]
-    for step in state["pre_tokenizer"]["pretokenizers"]:
-        if step["type"] == "Metaspace":
-            step["prepend_scheme"] = "first"
-    for token in state["added_tokens"]:
-        token["lstrip"] = token["content"] == "<mask>"  # the space before it belongs to what it hides
-    backend = Tokenizer.from_str(json.dumps(state))
-    backend.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> $B:1 </s>:1", special_tokens=special
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        **SPECIAL_TOKENS,
-        cls_token="<s>",
-        sep_token="</s>",
-        mask_token=AddedToken("<mask>", lstrip=True, special=True),
-        clean_up_tokenization_spaces=False,
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
+    return tokenizer
 
 
 def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:

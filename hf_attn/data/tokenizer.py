@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import regex
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from ..models.checks import is_whole
@@ -26,6 +26,7 @@ from .words import WORD_PATTERN, check_text, split_words
 SPECIAL_TOKENS = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
 """The special tokens in the order of their ids."""
 
+_MASK = "<mask>"
 _SPACE = "▁"
 # Stands for a "▁" that the user typed. No NFC text contains U+1FEF (NFC makes it "`"), so nothing else can mean it.
 _TYPED_SPACE_MARK = "\u1fef"
@@ -40,13 +41,15 @@ def train_tokenizer(
     *,
     kind: str = "bpe",
     mask_token: bool = False,
+    cls_token: bool = False,
     sentinels: int = 0,
     lowercase: bool = False,
 ) -> PreTrainedTokenizerFast:
     """Train a tokenizer on texts of all the languages that it shall serve.
 
     The text is brought to Unicode form NFC and cut into words (see `split_words`) before pieces are learned; the space
-    before a word is the "▁" with which its piece begins. Special tokens typed by a user ("</s>", "<pad>") stay text.
+    before a word is the "▁" with which its piece begins. Special tokens typed by a user ("</s>", "<pad>") stay text,
+    all but the mask, which is typed where a model shall fill it in.
 
     - `"bpe"`: pieces of words. Characters too rare for the vocabulary are spelled in bytes ("<0xEB>"), so nothing is
       unknown, and `decode(encode(text), skip_special_tokens=True)` gives back the text in NFC, whitespace included.
@@ -60,7 +63,10 @@ def train_tokenizer(
         texts: a list or any other iterable, read once.
         vocab_size: largest number of pieces, special tokens included. Few texts may give fewer.
         kind: "bpe" or "word".
-        mask_token: whether to add `<mask>`, for denoising as BART does it.
+        mask_token: whether to add `<mask>`, for denoising as BART does it and for models that fill masks. It hides the
+            space before it too: "the <mask>." is "▁the", "<mask>", ".".
+        cls_token: whether a text begins with `<s>`, as BERT's with "[CLS]", and the texts of a pair are told apart by
+            token types.
         sentinels: how many of `<extra_id_0>`, `<extra_id_1>`, ... to add, for span corruption as T5 does it.
         lowercase: whether to read everything in lower case, as the uncased BERT does. Differs from it: accents stay.
             What comes back is the text in lower case.
@@ -76,7 +82,7 @@ def train_tokenizer(
         raise ValueError(f"kind must be 'bpe' or 'word', got {kind!r}")
     if not is_whole(sentinels):
         raise ValueError(f"sentinels must be a whole number of 0 or more, got {sentinels!r}")
-    extra = [*(["<mask>"] if mask_token else []), *(f"<extra_id_{number}>" for number in range(sentinels))]
+    extra = [*([_MASK] if mask_token else []), *(f"<extra_id_{number}>" for number in range(sentinels))]
     smallest = len(SPECIAL_TOKENS) + (len(_BYTE_TOKENS) if kind == "bpe" else 0) + 1 + len(extra)
     if not is_whole(vocab_size, smallest):
         contents = "4 special tokens, 256 bytes and 1 piece" if kind == "bpe" else "4 special tokens and 1 word"
@@ -85,31 +91,35 @@ def train_tokenizer(
             f"vocab_size must be a whole number of at least {smallest} ({contents}) for kind={kind!r}, "
             f"got {vocab_size!r}"
         )
-    tokenizer = _pipeline(kind, lowercase)
+    tokenizer = _pipeline(kind, lowercase, mask_token)
     words = _count_words(tokenizer, texts)
+    del words[_MASK]  # a Counter: whether it was there or not
     learned = vocab_size - len(extra)
-    tokenizer.model = _bpe(words, learned) if kind == "bpe" else _word_level(words, learned)
+    tokenizer.model = (_bpe if kind == "bpe" else _word_level)(words, learned, mask_token)
+    single, pair = ("<s> $A </s>", "<s> $A </s> $B:1 </s>:1") if cls_token else ("$A </s>", "$A </s> $B </s>")
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 2)]
+        single=single, pair=pair, special_tokens=[("<s>", 1), ("</s>", 2)]
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         **SPECIAL_TOKENS,
-        **({"mask_token": "<mask>"} if mask_token else {}),
+        **({"mask_token": AddedToken(_MASK, special=True, normalized=True)} if mask_token else {}),
+        **({"cls_token": "<s>", "sep_token": "</s>"} if cls_token else {}),
         **({"extra_special_tokens": extra[mask_token:]} if sentinels else {}),
-        split_special_tokens=True,  # special tokens in the user's text are text
+        split_special_tokens=True,  # special tokens in the user's text are text; the mask is a word as well
         clean_up_tokenization_spaces=False,
         padding_side="right",
         truncation_side="right",
-        model_input_names=["input_ids", "attention_mask"],
+        model_input_names=["input_ids", *(["token_type_ids"] if cls_token else []), "attention_mask"],
     )
 
 
-def _pipeline(kind: str, lowercase: bool) -> Tokenizer:
+def _pipeline(kind: str, lowercase: bool, mask_token: bool) -> Tokenizer:
     """Build what surrounds the model: the text on its way to words, and pieces on their way back to text."""
     tokenizer = Tokenizer(models.BPE())
     one_space = [normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()] if kind == "word" else []
     small = [normalizers.Lowercase()] if lowercase else []  # before NFC: "H\u0331" is two characters, "\u1e96" is one
+    bare = [normalizers.Replace(Regex(f" ?{_MASK}"), _MASK)] if mask_token else []
     tokenizer.normalizer = normalizers.Sequence(
         [
             *small,
@@ -117,17 +127,22 @@ def _pipeline(kind: str, lowercase: bool) -> Tokenizer:
             *one_space,
             normalizers.Replace(_SPACE, _TYPED_SPACE_MARK),
             normalizers.Prepend(" "),
+            *bare,
         ]
     )
+    word = rf" ?(?:{WORD_PATTERN})"
+    if mask_token:
+        word = rf"{_MASK}| ?(?!{_MASK})(?:{WORD_PATTERN})"
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(f" ?(?:{WORD_PATTERN})"), behavior="isolated"),
+            pre_tokenizers.Split(Regex(word), behavior="isolated"),
             pre_tokenizers.Metaspace(replacement=_SPACE, prepend_scheme="never", split=False),
         ]
     )
     tokenizer.decoder = decoders.Sequence(
         [
             decoders.ByteFallback(),
+            *([decoders.Replace(_MASK, f" {_MASK}")] if mask_token else []),
             decoders.Fuse(),
             decoders.Replace(_SPACE, " "),
             decoders.Replace(_TYPED_SPACE_MARK, _SPACE),
@@ -157,7 +172,7 @@ def _count_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
     return counts
 
 
-def _bpe(words: Counter[str], vocab_size: int) -> models.BPE:
+def _bpe(words: Counter[str], vocab_size: int, mask_token: bool) -> models.BPE:
     """Learn merges; the alphabet is the commonest characters, in at most half of the room beside the bytes."""
     counts: Counter[str] = Counter()
     for word, count in words.items():
@@ -181,14 +196,23 @@ def _bpe(words: Counter[str], vocab_size: int) -> models.BPE:
     # Built anew: the learner counts the bytes among its special tokens, which decoding would drop.
     model = json.loads(learner.to_str())["model"]
     merges = [(left, right) for left, right in model["merges"]]
-    return models.BPE(model["vocab"], merges, unk_token=SPECIAL_TOKENS["unk_token"], byte_fallback=True)
+    vocabulary = _with_mask(model["vocab"], mask_token)
+    return models.BPE(  # with a mask, what is in the vocabulary as a whole is not made of merges
+        vocabulary, merges, unk_token=SPECIAL_TOKENS["unk_token"], byte_fallback=True, ignore_merges=mask_token
+    )
 
 
-def _word_level(words: Counter[str], vocab_size: int) -> models.WordLevel:
+def _word_level(words: Counter[str], vocab_size: int, mask_token: bool) -> models.WordLevel:
     """Keep the commonest words; of equally common ones, the first in alphabetical order."""
     ranked = sorted(words, key=lambda word: (-words[word], word))
     kept = [*SPECIAL_TOKENS.values(), *ranked[: vocab_size - len(SPECIAL_TOKENS)]]
-    return models.WordLevel({token: number for number, token in enumerate(kept)}, SPECIAL_TOKENS["unk_token"])
+    vocabulary = _with_mask({token: number for number, token in enumerate(kept)}, mask_token)
+    return models.WordLevel(vocabulary, SPECIAL_TOKENS["unk_token"])
+
+
+def _with_mask(vocabulary: dict[str, int], mask_token: bool) -> dict[str, int]:
+    """Add the mask, if there is one, behind the pieces."""
+    return vocabulary | ({_MASK: len(vocabulary)} if mask_token else {})
 
 
 def readable_tokens(tokenizer: PreTrainedTokenizerBase, ids: Iterable[int]) -> list[str]:
@@ -221,7 +245,8 @@ def piece_spans(tokenizer: PreTrainedTokenizerBase, text: str, ids: Iterable[int
 
     A piece that begins with "▁" covers the space before its word. All the bytes of a character cover that character.
     Special tokens and pieces of which the text shows nothing cover nothing: an empty span where the text has arrived,
-    which for the closing `</s>` is the end. An unknown word covers what stands in its place.
+    which for the closing `</s>` is the end. (One between the bytes of a character covers it as they do.) An unknown
+    word covers what stands in its place.
 
     Args:
         tokenizer: one made by `train_tokenizer`. Other tokenizers are served as far as their pieces, turned to text one
@@ -241,7 +266,8 @@ def piece_spans(tokenizer: PreTrainedTokenizerBase, text: str, ids: Iterable[int
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None and isinstance(backend.decoder, decoders.ByteLevel):
         names = [tokenizer.convert_tokens_to_string([name]) for name in names]
-    hidden = {name for name in tokenizer.all_special_tokens if name != tokenizer.unk_token}
+    shown = (tokenizer.unk_token, tokenizer.mask_token)
+    hidden = {name for name in tokenizer.all_special_tokens if name not in shown}
     pieces = [(position, name) for position, name in enumerate(names) if name not in hidden]
     read, starts, ends = _as_read(tokenizer, text)
     found = {}
@@ -344,7 +370,7 @@ def _walk(tokenizer: PreTrainedTokenizerBase, text: str, pieces: list[_Piece]) -
             begins = arrived + len(text[arrived:]) - len(text[arrived:].lstrip())
             if word and text.startswith(word, begins):
                 end = begins + len(word)
-        found.update(dict.fromkeys(positions, (start, end)))
+        found.update(dict.fromkeys(range(positions[0], positions[-1] + 1), (start, end)))
         arrived = end
     return found
 

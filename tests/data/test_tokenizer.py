@@ -319,8 +319,76 @@ def test_mask_and_sentinels_are_special_tokens_within_the_limit(kind: str, tmp_p
         assert tokenizer.decode([*ids, *tokenizer("the cat").input_ids], skip_special_tokens=True) == "the cat"
         assert tokenizer.convert_ids_to_tokens([0, 1, 2, 3]) == ["<pad>", "<s>", "</s>", "<unk>"]
         typed = tokenizer("<mask> <extra_id_0>").input_ids
-        assert not set(ids) & set(typed)  # text, as typed special tokens are
+        assert typed[0] == ids[0]  # the mask is typed where it is meant
+        assert not set(ids[1:]) & set(typed)  # others are text, as typed special tokens are
     assert plain.mask_token is None and not set(names) & set(plain.get_vocab())
+
+
+def mask_places(text: str) -> list[int]:
+    return [place for place in range(len(text)) if text.startswith("<mask>", place)]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_a_typed_mask_stands_for_a_word_and_the_space_before_it(kind: str, tmp_path: Path) -> None:
+    trained = train_tokenizer([*SENTENCES, "<mask> and (<mask>)"], 400, kind=kind, mask_token=True)
+    trained.save_pretrained(tmp_path)
+    for tokenizer in (trained, AutoTokenizer.from_pretrained(tmp_path)):
+        for text in SENTENCES:
+            ids = encode(tokenizer, text)
+            for start, end in split_words(text):
+                before = text[:start].removesuffix(" ")
+                kept, hidden = encode(tokenizer, before)[:-1], encode(tokenizer, text[:end])[:-1]
+                if ids[: len(kept)] != kept or ids[: len(hidden)] != hidden:  # a contraction or an elision
+                    continue
+                masked = encode(tokenizer, text[:start] + "<mask>" + text[end:])
+                assert masked == [*kept, tokenizer.mask_token_id, *ids[len(hidden) :]]
+        shown = "<mask> cat (<mask>) <mask><mask>, the <mask>."
+        for options in ({}, {"split_special_tokens": False}):
+            ids = tokenizer(shown, **options).input_ids
+            assert ids.count(tokenizer.mask_token_id) == 5
+            assert encode(tokenizer, tokenizer.decode(ids[:-1])) == ids
+        check_spans(tokenizer, shown, ids, exact=False)
+        spans = [span for span, piece in zip(piece_spans(tokenizer, shown, ids), ids) if piece == trained.mask_token_id]
+        assert [end - len("<mask>") for _, end in spans] == mask_places(shown)
+
+
+@given(st.lists(TEXT, min_size=2, max_size=4))
+@settings(max_examples=100, deadline=None)
+def test_what_stands_around_masks_is_read_as_without_them(parts: list[str]) -> None:
+    tokenizer = _masking()
+    ids = encode(tokenizer, "<mask>".join(parts))
+    assert ids.count(tokenizer.mask_token_id) >= len(parts) - 1
+    text = tokenizer.decode(ids, skip_special_tokens=True)
+    written = [unicodedata.normalize("NFC", part) for part in parts]
+    without = [part.removesuffix(" ") for part in written[:-1]] + written[-1:]
+    if not any("<mask>" in part for part in written):
+        assert text.removeprefix(" ") == "".join(without).removeprefix(" ")
+
+
+@functools.cache
+def _masking() -> PreTrainedTokenizerBase:
+    return train_tokenizer(SENTENCES * 3, 400, mask_token=True)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_texts_begin_with_a_token_and_pairs_are_told_apart_as_in_bert(kind: str, tmp_path: Path) -> None:
+    trained = train_tokenizer(SENTENCES, 400, kind=kind, cls_token=True, mask_token=True)
+    trained.save_pretrained(tmp_path)
+    for tokenizer in (trained, AutoTokenizer.from_pretrained(tmp_path)):
+        assert (tokenizer.cls_token_id, tokenizer.sep_token_id) == (1, 2)
+        first, second = (encode(tokenizer, text)[1:-1] for text in ("the cat", "the dog likes"))
+        single, pair = tokenizer("the cat"), tokenizer("the cat", "the dog likes")
+        assert single["input_ids"] == [1, *first, 2] and single["token_type_ids"] == [0] * (len(first) + 2)
+        assert pair["input_ids"] == [1, *first, 2, *second, 2]
+        assert pair["token_type_ids"] == [0] * (len(first) + 2) + [1] * (len(second) + 1)
+        mask = tokenizer("the cat", return_special_tokens_mask=True)["special_tokens_mask"]
+        assert mask == [1, *[0] * len(first), 1]
+        padded = tokenizer(["the", "the cat sat"], padding=True)
+        assert padded.keys() == {"input_ids", "token_type_ids", "attention_mask"}
+        assert len(padded["token_type_ids"][0]) == len(padded["input_ids"][1])
+        words = tokenizer(["The", "cat,"], is_split_into_words=True)
+        assert words["input_ids"] == encode(tokenizer, "The cat,") and set(words.word_ids()) == {0, 1, None}
+        assert back(tokenizer, "the cat") == "the cat"
 
 
 @pytest.mark.parametrize(
@@ -391,6 +459,8 @@ def test_spans_of_bytes(bpe: PreTrainedTokenizerBase) -> None:
     assert bpe.decode(ids, skip_special_tokens=True) == "the 뷁"
     assert piece_spans(bpe, "the 뷁", ids) == [(0, 3), (3, 4), (4, 5), (4, 5), (4, 5), (5, 5)]
     assert readable_tokens(bpe, ids) == ["▁the", "▁", "뷁", "·", "·", "</s>"]
+    parted = bpe.convert_tokens_to_ids(["▁the", "▁", "<0xEB>", "<pad>", "<0xB7>", "<0x81>", "▁cat"])
+    assert piece_spans(bpe, "the 뷁 cat", parted)[2:] == [(4, 5), (4, 5), (4, 5), (4, 5), (5, 9)]
     broken = bpe.convert_tokens_to_ids(["▁the", "<0xEB>", "<0x0A>"])
     assert readable_tokens(bpe, broken) == ["▁the", "<0xEB>", "<0x0A>"]
     assert readable_tokens(bpe, encode(bpe, "\n"))[-2:] == ["<0x0A>", "</s>"]
