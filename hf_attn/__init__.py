@@ -12,12 +12,12 @@ from .models.attention import attend, run_attention
 from .registry import FAMILIES, register_families
 
 if TYPE_CHECKING:
-    from . import data, evaluation, hub, inference, training, visualization
+    from . import data, evaluation, hub, inference, studies, training, visualization
     from .inference import Translation, Translator, score, translate
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = ("data", "evaluation", "hub", "inference", "training", "visualization")
+_SUBPACKAGES = ("data", "evaluation", "hub", "inference", "studies", "training", "visualization")
 _FROM_INFERENCE = ("Translation", "Translator", "score", "translate")
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "register_families",
     "run_attention",
     "score",
+    "studies",
     "training",
     "translate",
     "visualization",

@@ -38,7 +38,8 @@ PACKAGE_RANKS = {
     "inference": 4,
     "visualization": 5,
     "hub": 6,
-    "__init__": 7,
+    "studies": 7,
+    "__init__": 8,
 }
 HEAVY = ("datasets", "sacrebleu", "matplotlib", "gradio", "evaluate", "nltk")
 
