@@ -30,11 +30,16 @@ def lines(axes: Any, x: Sequence[float], by_name: Mapping[str, Sequence[float]],
         axes.legend(fontsize=8)
 
 
-def bars(axes: Any, names: Sequence[str], values: Sequence[float], form: str = "{:.3g}", **settings: Any) -> None:
+def bars(axes: Any, names: Sequence[str], values: Sequence[float], form: str = "{:,.4g}", **settings: Any) -> None:
     """Draw horizontal bars with their numbers, the first on top."""
     labels, families = drawable(list(names))
     drawn = axes.barh(range(len(values)), values, color=[f"C{place % 10}" for place in range(len(values))], height=0.65)
-    axes.bar_label(drawn, [form.format(value) for value in values], padding=3, fontsize=8)
+    axes.bar_label(
+        drawn,
+        [f"{value:,}" if isinstance(value, int) else form.format(value) for value in values],
+        padding=3,
+        fontsize=8,
+    )
     axes.set_yticks(range(len(values)), labels, fontfamily=families)
     axes.invert_yaxis()
     axes.margins(x=0.2)

@@ -134,7 +134,7 @@ def draw(result: dict[str, Any]) -> Any:
         axes,
         (("multiplications", f"multiplications, {title}"), ("steps", "steps, one after another"), ("path", "path")),
     ):
-        bars(one, [row["layer"] for row in rows], [row[name] for row in rows], "{:,}", title=label)
+        bars(one, [row["layer"] for row in rows], [row[name] for row in rows], title=label)
         one.xaxis.set_visible(False)
         one.spines["bottom"].set_visible(False)
     axes[0].invert_yaxis()  # shared: each of the three turned it round

@@ -132,7 +132,7 @@ def draw(result: dict[str, Any]) -> Any:
         (axes[0], "perplexity", "perplexity (lower is better)"),
         (axes[1], "BLEU-2", "BLEU-2 (higher is better)"),
     ):
-        bars(one, [row["translation"] for row in rows], [row[name] for row in rows], "{:,.3g}", title=title)
+        bars(one, [row["translation"] for row in rows], [row[name] for row in rows], title=title)
     figure.supxlabel("\n".join([labels[-1], *labels[:-1]]), fontsize=9, fontfamily=families, x=0.02, ha="left")
     if result["models"]:
         for pair, marker in zip(PAIRS, "osD"):
