@@ -4,9 +4,13 @@
 import importlib
 
 import transformers
+from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-FAMILIES = ("rnn", "convs2s", "transformer", "bert", "gpt")
+FAMILIES = ("rnn", "convs2s", "transformer", "bert", "gpt", "vit")
+
+# what prepares pictures, by what does the work; names, since torchvision and Pillow need not be there
+IMAGE_PROCESSORS = {"torchvision": "ViTImageProcessor", "pil": "ViTImageProcessorPil"}
 
 
 def family_module(family: str):
@@ -34,3 +38,5 @@ def register_families() -> None:
             getattr(transformers, auto_name).register(config_class, model_class, exist_ok=True)
             if auto_name == "AutoModelForCausalLM":  # by this name the Trainer knows that smoothed labels are shifted
                 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config_class.model_type] = model_class.__name__
+        if "image" in auto_classes["AutoModel"].input_modalities:
+            IMAGE_PROCESSOR_MAPPING.register(config_class, IMAGE_PROCESSORS, exist_ok=True)

@@ -32,6 +32,9 @@ SMALL = {
     "decoder_intermediate_size": 20,
     "intermediate_size": 24,
     "max_position_embeddings": 48,
+    "image_size": 6,
+    "patch_size": 2,
+    "num_channels": 2,
     "dropout": 0.1,
     "attention_dropout": 0.1,
 }
@@ -94,6 +97,13 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
             "cross_attention_hidden_size": 12,
         },
     },
+    "vit": {
+        "dosovitskiy": {"initializer_range": 0.25},
+        "plain": {
+            "initializer_range": 0.25, "pooling": "mean", "position_type": "sinusoidal", "norm_type": "rms",
+            "layer_norm_eps": None, "qkv_bias": False, "use_pooler": False,
+        },
+    },
 }  # fmt: skip
 # classes whose own code is the same in every variant: they come in the first one alone
 CLASSIFIERS = (
@@ -101,6 +111,8 @@ CLASSIFIERS = (
     "AutoModelForTokenClassification",
     "AutoModelForQuestionAnswering",
     "AutoModelForPreTraining",
+    "AutoModelForImageClassification",
+    "AutoModelForMaskedImageModeling",
 )
 
 
@@ -131,6 +143,11 @@ class Case:
     def is_head(self) -> bool:
         """Whether the class computes a loss."""
         return bool(self.label_names)
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether the input is text; else it is pictures."""
+        return self.model_class.main_input_name == "input_ids"
 
     @property
     def is_encoder_decoder(self) -> bool:
@@ -190,7 +207,7 @@ class Case:
         return model
 
     def batch(self, lengths=(7, 4, 1), targets=(5, 6, 2), seed: int = 0, labels: bool | None = None) -> dict:
-        """A ragged batch, padded on the right: the arguments of `forward`.
+        """A ragged batch, padded on the right: the arguments of `forward`. Or as many pictures.
 
         Args:
             lengths: of the inputs, the end-of-sentence id included.
@@ -201,6 +218,11 @@ class Case:
         """
         config = self.config()
         generator = torch.Generator().manual_seed(seed)
+        if not self.reads_text:
+            size = (len(lengths), config.num_channels, config.image_size, config.image_size)
+            pictures = {"pixel_values": torch.randn(size, generator=generator)}
+            wants_labels = self.is_head if labels is None else labels
+            return pictures | (self._labels(torch.ones(len(lengths), 1), generator) if wants_labels else {})
         batch = dict(zip(("input_ids", "attention_mask"), self._ids(lengths, config.vocab_size, generator)))
         wants_labels = self.is_head if labels is None else labels
         if wants_labels and not config.is_encoder_decoder:
@@ -218,7 +240,7 @@ class Case:
         if self.auto_name == "AutoModelForQuestionAnswering":
             places = (torch.rand(2, len(real), generator=generator) * real.sum(1)).long().sort(dim=0).values
             return dict(zip(self.label_names, places, strict=True))
-        if self.auto_name == "AutoModelForSequenceClassification":
+        if self.auto_name in ("AutoModelForSequenceClassification", "AutoModelForImageClassification"):
             return {"labels": torch.randint(self.config().num_labels, (len(real),), generator=generator)}
         classes = self.config().vocab_size if self.has_vocabulary else 2
         labels = torch.randint(classes, real.shape, generator=generator)
@@ -241,6 +263,8 @@ class Case:
             return {} if config.attention_type == "none" else {"cross_attentions": [(batch, 1, target_len, source_len)]}
         if self.family == "convs2s":
             return {"cross_attentions": [(batch, 1, target_len, source_len)] * config.decoder_layers}
+        if not self.reads_text:
+            source_len = config.class_tokens + config.grid_size**2
         if not config.is_encoder_decoder:
             shape = (batch, config.num_attention_heads, source_len, source_len)
             return {"attentions": [shape] * config.num_hidden_layers}
@@ -263,7 +287,11 @@ class Case:
 
 
 def cases(
-    heads: bool | None = None, generates: bool | None = None, variants: bool = True, seq2seq: bool | None = None
+    heads: bool | None = None,
+    generates: bool | None = None,
+    variants: bool = True,
+    seq2seq: bool | None = None,
+    text: bool | None = None,
 ) -> list:
     """All model classes in all variants, as parameters of a test.
 
@@ -272,6 +300,7 @@ def cases(
         generates: Only classes with `generate()` (True) or without (False).
         variants: Whether to take every variant; else the first of each family, for what does not depend on them.
         seq2seq: Only encoder-decoders (True) or what has one stack (False).
+        text: Only what reads text (True) or pictures (False).
     """
     found = []
     for family in FAMILIES:
@@ -279,7 +308,10 @@ def cases(
         for auto_name in family_module(family).AUTO_CLASSES:
             for variant in names if variants and auto_name not in CLASSIFIERS else names[:1]:
                 case = Case(family, auto_name, variant)
-                kinds = ((heads, case.is_head), (generates, case.generates), (seq2seq, case.is_encoder_decoder))
+                kinds = (
+                    (heads, case.is_head), (generates, case.generates), (seq2seq, case.is_encoder_decoder),
+                    (text, case.reads_text),
+                )  # fmt: skip
                 if all(wanted in (None, found_kind) for wanted, found_kind in kinds):
                     found.append(pytest.param(case, id=case.id))
     return found

@@ -24,9 +24,9 @@ STEPS = {"max_new_tokens": 6, "output_attentions": True, "return_dict_in_generat
 
 
 def ids_and_mask(case, **options):
-    """The source of the case's batch."""
+    """The source of the case's batch; pictures, if it reads those."""
     batch = case.batch(labels=False, **options)
-    return {name: batch[name] for name in ("input_ids", "attention_mask")}
+    return {name: value for name, value in batch.items() if name in ("input_ids", "attention_mask", "pixel_values")}
 
 
 def weights_in(outputs):
@@ -36,6 +36,8 @@ def weights_in(outputs):
 
 def padded_elsewhere(batch):
     """The same batch with its source padded on the left, and a target with padding of its own on the left."""
+    if "attention_mask" not in batch:
+        return batch  # pictures have none
     flipped = {name: value.flip(1) for name, value in batch.items()}
     if "decoder_input_ids" not in batch:
         return flipped
@@ -68,7 +70,8 @@ def test_weights_come_when_asked_for_with_the_shapes_of_their_lengths(case):
             silent = model(**batch, **options)
             assert set(weights_in(silent).values()) == {None}
             torch.testing.assert_close(silent[0], outputs[0], atol=1e-4, rtol=1e-4)
-        real = batch["attention_mask"].bool()
+        patches = torch.ones(3, case.attention_shapes().get("attentions", [(0,)])[0][-1])  # of which none is padding
+        real = batch.get("attention_mask", patches).bool()
         weights = weights_in(outputs)
         for layer in weights["cross_attentions"] or ():
             assert (layer.transpose(1, 3)[~real] == 0).all() and (layer.sum(dim=-1) > 0.99).all()

@@ -484,7 +484,7 @@ def is_same(first, second):
     return True
 
 
-@pytest.mark.parametrize("case", cases(heads=True, seq2seq=False))
+@pytest.mark.parametrize("case", cases(heads=True, seq2seq=False, text=True))
 @pytest.mark.parametrize("rule", READING)
 @torch.no_grad()
 def test_a_model_of_one_stack_refuses_what_it_cannot_read(case, rule):
@@ -517,7 +517,7 @@ def test_a_model_refuses_what_it_cannot_read_and_loses_nothing(case, rule):
     assert is_same(arguments, before) and is_same(dict(model.state_dict()), dict(weights_of(case)))
 
 
-@pytest.mark.parametrize("case", cases(heads=True))
+@pytest.mark.parametrize("case", cases(heads=True, text=True))
 def test_ids_at_the_ends_of_the_vocabulary_and_labels_of_minus_100_are_taken(case):
     model, batch = model_of(case), case.batch()
     batch["input_ids"][0, :2] = torch.tensor([0, model.config.vocab_size - 1])
@@ -550,7 +550,7 @@ def test_a_cache_that_is_empty_or_of_this_batch_is_taken(case):
         assert model(**step, cache=cache, use_cache=True).logits.shape == expected.shape
 
 
-@pytest.mark.parametrize("case", cases(heads=True, variants=False))
+@pytest.mark.parametrize("case", cases(heads=True, variants=False, text=True))
 def test_ids_are_not_looked_at_in_compiled_code_and_shapes_are(case, monkeypatch):
     """Compiled code cannot branch on values; to look at those on a GPU would be to wait for it."""
     from hf_attn.models.inputs import check_ids

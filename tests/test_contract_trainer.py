@@ -33,6 +33,8 @@ from transformers import (
     PreTrainedTokenizerFast,
     Seq2SeqTrainer,
     Seq2SeqTrainingArguments,
+    ViTImageProcessorPil,
+    default_data_collator,
 )
 
 from hf_attn.training import TokenBatchTrainer
@@ -66,8 +68,10 @@ def word_tokenizer(config=None):
 
 
 def rows_of(case, sources=SOURCES, targets=TARGETS, seed=0):
-    """Ragged rows of ids, not padded."""
+    """Ragged rows of ids, not padded; or as many pictures."""
     batch = case.batch(sources, targets, seed=seed)
+    if not case.reads_text:
+        return [dict(zip(batch, (value.tolist() for value in row))) for row in zip(*batch.values(), strict=True)]
     real = batch.pop("attention_mask").bool()
     rows = [{"input_ids": ids[kept].tolist()} for ids, kept in zip(batch["input_ids"], real, strict=True)]
     for name in case.label_names:
@@ -77,11 +81,22 @@ def rows_of(case, sources=SOURCES, targets=TARGETS, seed=0):
 
 
 def collator_of(model, rows, **options):
-    """What pads rows of this kind: with a label for each target token, for each token, or for each text."""
+    """What pads rows of this kind: with a label for each target token, for each token, or for each text. Pictures need
+    no padding."""
+    if model.main_input_name == "pixel_values":
+        return default_data_collator
     if model.config.is_encoder_decoder:
         return DataCollatorForSeq2Seq(word_tokenizer(), model=model, **options)
     each_token = isinstance(rows[0].get("labels"), list)
     return (DataCollatorForTokenClassification if each_token else DataCollatorWithPadding)(word_tokenizer(), **options)
+
+
+def processor_of(model):
+    """What made the model's inputs."""
+    if model.main_input_name == "pixel_values":
+        size = {"height": model.config.image_size, "width": model.config.image_size}
+        return ViTImageProcessorPil(size=size, image_mean=[0.5] * 2, image_std=[0.5] * 2)
+    return word_tokenizer(model.config)
 
 
 def make_trainer(folder, model, rows, trainer_class=Seq2SeqTrainer, tokens=None, eval_rows=None, **arguments):
@@ -96,7 +111,7 @@ def make_trainer(folder, model, rows, trainer_class=Seq2SeqTrainer, tokens=None,
         train_dataset=Dataset.from_list(rows),
         eval_dataset=Dataset.from_list(eval_rows or rows),
         data_collator=collator_of(model, rows, **collation),
-        processing_class=word_tokenizer(model.config),
+        processing_class=processor_of(model),
         **own,
         **({} if tokens is None else {"tokens_per_batch": tokens}),
     )
@@ -107,7 +122,8 @@ def single(model, row, **arguments):
     if model.config.is_encoder_decoder:
         decoder_input = [model.config.decoder_start_token_id, *row["labels"][:-1]]
         arguments["decoder_input_ids"] = torch.tensor([decoder_input])
-    return model(input_ids=torch.tensor([row["input_ids"]]), **arguments)
+    name = model.main_input_name
+    return model(**{name: torch.tensor([row[name]])}, **arguments)
 
 
 def choices(model, row):
@@ -221,7 +237,7 @@ def test_every_parameter_has_a_gradient(case):
     assert [name for name in without if unread(case) not in name] == []
 
 
-@every_head
+@pytest.mark.parametrize("case", cases(heads=True, text=True))
 def test_padding_changes_neither_loss_nor_gradient(case):
     rows, results = rows_of(case), []
     for multiple, left, right in ((None, 0, 0), (8, 0, 0), (None, 3, 0), (None, 0, 5), (16, 2, 1)):
@@ -576,7 +592,7 @@ def test_adapters_train_save_load_and_merge(case, options, tmp_path):
     logits = [single(model, row)[0] for row in rows]
     for row, expected in zip(rows, logits, strict=True):
         torch.testing.assert_close(single(loaded, row)[0], expected)
-    source, widths = torch.tensor([rows[0]["input_ids"]]), (1, 3) if case.generates else ()
+    source, widths = torch.tensor([rows[0][case.model_class.main_input_name]]), (1, 3) if case.generates else ()
     translations = [loaded.generate(input_ids=source, num_beams=beams, max_new_tokens=8) for beams in widths]
     merged = loaded.merge_and_unload()
     merged.save_pretrained(tmp_path / "merged")

@@ -25,7 +25,7 @@ MODEL_RANKS = {
     "seq2seq": 7,
 }
 CONFIGURATION_RANK, DECODERS_RANK, MODELING_RANK = 8, 9, 10
-FAMILIES = {"rnn", "convs2s", "transformer", "bert", "gpt"}
+FAMILIES = {"rnn", "convs2s", "transformer", "bert", "gpt", "vit"}
 PURE_TORCH = {"inputs", "masks", "scores", "positions", "convolution", "kernels", "attention"}
 HUB_PACKAGES = {"torch", "transformers", "huggingface_hub"}
 # above the Hub line; a package may import those of lower rank

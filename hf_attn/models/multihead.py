@@ -32,6 +32,7 @@ class MultiHeadAttention(nn.Module):
         data_size: Width of what is attended to; hidden_size by default.
         head_dim: Width of a head; hidden_size / num_heads by default.
         bias: Whether the four projections have biases.
+        output_bias: Whether the last of them has one; as the others by default.
         scaled: Whether the dot products are divided by sqrt(head_dim); if not, the initial matrix of the queries is, as
             in T5 (Mesh TensorFlow).
         dropout: Probability of dropping a weight in training.
@@ -51,6 +52,7 @@ class MultiHeadAttention(nn.Module):
         data_size: int | None = None,
         head_dim: int | None = None,
         bias: bool = True,
+        output_bias: bool | None = None,
         scaled: bool = True,
         dropout: float = 0.0,
         layer_index: int = 0,
@@ -71,7 +73,7 @@ class MultiHeadAttention(nn.Module):
         self.query_projection = nn.Linear(hidden_size, inner_size, bias=bias)
         self.key_projection = nn.Linear(data_size, inner_size // self.group_size, bias=bias)
         self.value_projection = nn.Linear(data_size, inner_size // self.group_size, bias=bias)
-        self.output_projection = nn.Linear(inner_size, hidden_size, bias=bias)
+        self.output_projection = nn.Linear(inner_size, hidden_size, bias=bias if output_bias is None else output_bias)
         self.score = (ScaledDot if scaled else Dot)(self.head_dim, self.head_dim)
         if not scaled:
             self.query_projection.initial_scale = self.head_dim**-0.5  # for base.py's `_init_weights`

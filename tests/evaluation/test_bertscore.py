@@ -159,7 +159,7 @@ def test_a_text_is_cut_to_what_the_model_can_read(bert):
     assert bert_scores([long], [" ".join(["red dog"] * 7)], **bert)["f1"] == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("case", [case for case in cases() if case.values[0].auto_name == "AutoModel"])
+@pytest.mark.parametrize("case", [case for case in cases(text=True) if case.values[0].auto_name == "AutoModel"])
 def test_it_works_over_the_encoders_of_this_package(case, tmp_path):
     model = case.model().train()
     tokenizer = word_tokenizer("$A [SEP]")

@@ -157,7 +157,7 @@ def check_answer(answer, model, case, auto_name):
 
 
 def test_the_families_are_the_expected_ones():
-    assert FAMILIES == ("rnn", "convs2s", "transformer", "bert", "gpt")
+    assert FAMILIES == ("rnn", "convs2s", "transformer", "bert", "gpt", "vit")
     names = {family: [cls.__name__ for cls in family_module(family).AUTO_CLASSES.values()] for family in FAMILIES}
     assert names == {
         "rnn": ["AttnRnnModel", "AttnRnnForConditionalGeneration"],
@@ -172,6 +172,7 @@ def test_the_families_are_the_expected_ones():
             "AttnBertForReplacedTokenDetection",
         ],
         "gpt": ["AttnGptModel", "AttnGptForCausalLM", "AttnGptForSequenceClassification"],
+        "vit": ["AttnVitModel", "AttnVitForImageClassification", "AttnVitForMaskedImageModeling"],
     }
 
 
