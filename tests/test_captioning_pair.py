@@ -1,5 +1,5 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""attn-vit reads and attn-gpt writes inside transformers' own `VisionEncoderDecoderModel`: training, generation, weights
+"""attn-vit reads and attn-gpt writes in transformers' own `VisionEncoderDecoderModel`: training, generation, weights
 over the patches, saving and loading, with the package and without."""
 
 import json

@@ -97,9 +97,7 @@ def to_patches(pixels: torch.Tensor, patch_size: int) -> torch.Tensor:
     Returns:
         (batch, patches, channels * patch_size * patch_size), of each patch the channels one after the other.
     """
-    cut = pixels.unflatten(3, (-1, patch_size)).unflatten(
-        2, (-1, patch_size)
-    )  # (b, channels, rows, size, columns, size)
+    cut = pixels.unflatten(3, (-1, patch_size)).unflatten(2, (-1, patch_size))  # (b, channels, rows, P, columns, P)
     return cut.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
 
 
@@ -222,9 +220,7 @@ def check_pixels(config: AttnVitConfig, pixel_values: object, any_size: bool) ->
     """
     pixels = check_tensor("pixel_values", pixel_values, ("batch", "channels", "height", "width"))
     if not pixels.is_floating_point():
-        raise TypeError(
-            f"pixel_values must be floating-point numbers, scaled by an image processor, got {pixels.dtype}"
-        )
+        raise TypeError(f"pixel_values must be floating-point numbers, as image processors make, got {pixels.dtype}")
     channels, *size = pixels.shape[1:]
     if channels != config.num_channels:
         raise ValueError(f"pixel_values has {channels} channels; the model has num_channels={config.num_channels}")
