@@ -39,4 +39,4 @@ def register_families() -> None:
             if auto_name == "AutoModelForCausalLM":  # by this name the Trainer knows that smoothed labels are shifted
                 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config_class.model_type] = model_class.__name__
         if "image" in auto_classes["AutoModel"].input_modalities:
-            IMAGE_PROCESSOR_MAPPING.register(config_class, IMAGE_PROCESSORS, exist_ok=True)
+            IMAGE_PROCESSOR_MAPPING.register(config_class, IMAGE_PROCESSORS, exist_ok=True)  # type: ignore[arg-type]

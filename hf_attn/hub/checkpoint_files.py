@@ -68,7 +68,7 @@ def open_model(model_class: Any, address: str, local: bool, twin: Twin | None = 
     options: dict[str, Any] = {"local_files_only": local, "use_safetensors": True}
     try:
         pooler = None if twin is None else twin.modules.get("pooler.dense")
-        if twin is not None and pooler is not None and model_class.__name__ == twin.heads["AttnBertModel"][0]:
+        if twin is not None and pooler is not None and model_class.__name__ == next(iter(twin.heads.values()))[0]:
             options["add_pooling_layer"] = any(f"{pooler}." in name for name in _shapes_in_files(address, local))
         model, info = model_class.from_pretrained(
             address, output_loading_info=True, ignore_mismatched_sizes=True, **options

@@ -12,14 +12,16 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoImageProcessor, AutoTokenizer, ImageProcessingMixin, PreTrainedTokenizerBase
+from transformers.utils import IMAGE_PROCESSOR_NAME
 from transformers.utils.hub import cached_file
 from transformers.utils.import_utils import is_protobuf_available, is_sentencepiece_available
 
 from ..inference.loading import TARGET_TOKENIZER
 from .publish import save_tokenizer
 
-Tokenizers = PreTrainedTokenizerBase | tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]  # source and target
+# what prepares pictures, or text: a pair for source and target
+Tokenizers = ImageProcessingMixin | PreTrainedTokenizerBase | tuple[PreTrainedTokenizerBase, PreTrainedTokenizerBase]
 
 VOCABULARIES = (  # a folder without any of them has no tokenizer, though the library would make an empty one
     *("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt"),
@@ -48,6 +50,15 @@ def load_tokenizer(address: str, local: bool) -> PreTrainedTokenizerBase | None:
     except (ImportError, ValueError) as error:
         advice = "" if _reads_sentencepiece() else "; it may need pip install 'hf_attn[sentencepiece]'"
         raise ValueError(f"the tokenizer of {address} cannot be opened{advice}: {error}") from error
+
+
+def load_image_processor(address: str, local: bool) -> ImageProcessingMixin | None:
+    """Load the image processor of a checkpoint, if it has one; address and local as for `load_tokenizer`."""
+    quiet: dict[str, Any] = {"_raise_exceptions_for_missing_entries": False, "local_files_only": local}
+    if not cached_file(address, IMAGE_PROCESSOR_NAME, **quiet):
+        warnings.warn(f"{address} has no image processor; only the model is taken", stacklevel=3)
+        return None
+    return AutoImageProcessor.from_pretrained(address, local_files_only=local, trust_remote_code=False)
 
 
 def _reads_sentencepiece() -> bool:
@@ -84,10 +95,12 @@ def join(source: PreTrainedTokenizerBase, target: PreTrainedTokenizerBase) -> To
 
 
 def save_tokenizers(tokenizer: Tokenizers | None, folder: Path) -> None:
-    """Save one tokenizer, or those of both sides, into the folder of a model."""
+    """Save one tokenizer, or those of both sides, or an image processor, into the folder of a model."""
     if isinstance(tokenizer, tuple):
         save_tokenizer(tokenizer[0], folder)
         save_tokenizer(tokenizer[1], folder / TARGET_TOKENIZER)
+    elif isinstance(tokenizer, ImageProcessingMixin):
+        tokenizer.save_pretrained(folder)
     elif tokenizer is not None:
         save_tokenizer(tokenizer, folder)
 

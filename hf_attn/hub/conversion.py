@@ -21,10 +21,11 @@ from ..models.positions import sinusoidal
 from ..registry import FAMILIES, family_module
 from .decoder_twins import DECODER_TWINS
 from .encoder_twins import ENCODER_TWINS
+from .image_twins import IMAGE_TWINS
 from .seq2seq_twins import SEQ2SEQ_TWINS
 from .twins import NORM_EPS, Options, Twin
 
-TWINS = {**SEQ2SEQ_TWINS, **ENCODER_TWINS, **DECODER_TWINS}
+TWINS = {**SEQ2SEQ_TWINS, **ENCODER_TWINS, **DECODER_TWINS, **IMAGE_TWINS}
 ALIGNMENT = ("alignment_method", "alignment_layer", "alignment_heads")
 DROPPED = (*ALIGNMENT, "initializer_range")  # they change no output
 READ_OFF = ("share_embeddings", "tie_word_embeddings", "output_bias", "use_pooler")  # what the tensors say
@@ -159,9 +160,15 @@ def check_unknown(twin: Twin, theirs: PreTrainedModel, places: Iterable[Place]) 
 def our_state(
     places: Mapping[str, Place], theirs: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Collect our tensors out of theirs; `wanted` has the number of their axes."""
+    """Collect our tensors out of theirs; `wanted` has their shapes."""
     state = {name: place.read(theirs[place.name].detach().cpu()) for name, place in places.items()}
-    return {name: tensor.flatten() if wanted[name].dim() == 1 else tensor for name, tensor in state.items()}
+    return {name: _with_axes(tensor, wanted[name]) for name, tensor in state.items()}
+
+
+def _with_axes(tensor: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """Give a tensor the axes of another, where they have the same numbers on more or fewer of them."""
+    same = tensor.dim() == wanted.dim() or tensor.numel() != wanted.numel()  # what differs is refused later
+    return tensor if same else tensor.reshape(wanted.shape)
 
 
 def their_state(
@@ -180,7 +187,7 @@ def their_state(
         if place.row:
             tensor = torch.cat([tensor.new_zeros(place.row, tensor.shape[1]), tensor])
         tensor = tensor.T.contiguous() if place.transposed else tensor
-        state[name] = tensor[None] if tensor.dim() < wanted[name].dim() else tensor
+        state[name] = _with_axes(tensor, wanted[name])
     for name, other in twin.copies.items():
         if name in wanted:  # a copy of its own: saving leaves out what has the memory of another
             state[name] = state[other].clone()

@@ -2,9 +2,9 @@
 """Make checkpoints of transformers' own models ours, and ours theirs: the same numbers under other names.
 
 Tables say what equals what: `seq2seq_twins.py` (Marian, BART, mBART, T5), `encoder_twins.py` (BERT, RoBERTa, ALBERT,
-ELECTRA, DistilBERT) and `decoder_twins.py` (GPT-2, Llama, Mistral); each also says where the two differ, since ours
-follow one rule for all. Nothing is converted that is not exact: a setting or a tensor without a counterpart is an
-error.
+ELECTRA, DistilBERT), `decoder_twins.py` (GPT-2, Llama, Mistral) and `image_twins.py` (ViT); each also says where the
+two differ, since ours follow one rule for all. Nothing is converted that is not exact: a setting or a tensor without a
+counterpart is an error.
 
 Read next: `twins.py`, the form of the tables; `conversion.py`, which walks along them; `checkpoint_files.py`, which
 opens the files.
@@ -21,7 +21,15 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..inference.loading import TARGET_TOKENIZER
 from .checkpoint_files import build_model, find_source, free_folder, open_model, read_config
-from .checkpoint_tokenizers import Tokenizers, divide, is_marian, join, load_tokenizer, save_tokenizers
+from .checkpoint_tokenizers import (
+    Tokenizers,
+    divide,
+    is_marian,
+    join,
+    load_image_processor,
+    load_tokenizer,
+    save_tokenizers,
+)
 from .conversion import (
     TWINS,
     check_unknown,
@@ -35,7 +43,10 @@ from .conversion import (
     their_state,
     twin_and_class,
 )
+from .image_twins import IMAGE_TWINS
 from .twins import Options, Twin
+
+POOLED = ("AttnBertModel", "AttnVitModel")  # stacks that have a pooler or not
 
 
 def import_checkpoint(
@@ -46,7 +57,7 @@ def import_checkpoint(
     decoder_start_token_id: int | str | None = None,
 ) -> tuple[Any, Tokenizers | None]:
     """Make a checkpoint of Marian, BART, mBART, T5 (v1.0, v1.1), BERT, RoBERTa, ALBERT, ELECTRA, DistilBERT, GPT-2,
-    Llama or Mistral ours.
+    Llama, Mistral or ViT ours.
 
     Weights are read from safetensors alone, and code that comes with a checkpoint never runs. The network is used only
     if the source is no folder.
@@ -54,14 +65,14 @@ def import_checkpoint(
     Args:
         source: a folder, a Hub id, or a loaded model (`MarianMTModel`, `BertModel`, `GPT2LMHeadModel`, ...).
         output_dir: an empty or new folder for model, code and tokenizer; None writes nothing.
-        tokenizer: the tokenizer, or the pair (source, target), instead of that of the checkpoint; the only one where
-            the source is a loaded model.
+        tokenizer: the tokenizer, or the pair (source, target), instead of that of the checkpoint; of a ViT the image
+            processor. The only one where the source is a loaded model.
         decoder_start_token_id: first input of the decoder of an encoder-decoder, as an id or as a token, e.g. an
             mBART's target language "ko_KR". None for that of the checkpoint.
 
     Returns:
         The model, with the checkpoint's dtype and generation settings, and its tokenizer: a pair (source, target) for
-        separate vocabularies, None if there is none.
+        separate vocabularies, an image processor for a ViT, None if there is none.
 
     Raises:
         ValueError: the source is no such checkpoint, has tensors or settings without a counterpart, or the folder to
@@ -104,11 +115,11 @@ def export_checkpoint(
     """Make a model of ours one of transformers' own classes, where one does exactly the same.
 
     Args:
-        model: a folder, or a loaded model: an `AttnTransformerForConditionalGeneration`, an `AttnBert...` or an
-            `AttnGpt...`.
+        model: a folder, or a loaded model: an `AttnTransformerForConditionalGeneration`, an `AttnBert...`, an
+            `AttnGpt...` or an `AttnVit...`.
         output_dir: an empty or new folder for model and tokenizer; None writes nothing.
         model_type: "marian", "bart", "mbart", "t5", "bert", "roberta", "albert", "electra", "distilbert", "gpt2",
-            "llama" or "mistral"; None takes the first of them that the configuration allows.
+            "llama", "mistral" or "vit"; None takes the first of them that the configuration allows.
         tokenizer: the tokenizer, or the pair (source, target), instead of that of the folder.
 
     Returns:
@@ -129,7 +140,7 @@ def export_checkpoint(
     if "forced_eos_token_id" in twin.ignored:
         options["forced_eos_token_id"] = ours.generation_config.forced_eos_token_id  # type: ignore[union-attr]
     config = their_config(twin, our_class, options)
-    poolerless = our_class == "AttnBertModel" and "pooler.dense" in twin.modules and not ours.config.use_pooler
+    poolerless = our_class in POOLED and "pooler.dense" in twin.modules and not ours.config.use_pooler
     extra = {"add_pooling_layer": False} if poolerless else {}
     with torch.device("meta"):
         wanted = model_class(config, **extra).state_dict()
@@ -148,7 +159,7 @@ def export_checkpoint(
 # Theirs to ours
 
 
-def _load(source: str | Path, with_tokenizer: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase | None]:
+def _load(source: str | Path, with_tokenizer: bool) -> tuple[PreTrainedModel, Tokenizers | None]:
     """Load a checkpoint with transformers' own class."""
     address, local = find_source(source)
     described = read_config(address, local)
@@ -161,7 +172,8 @@ def _load(source: str | Path, with_tokenizer: bool) -> tuple[PreTrainedModel, Pr
     if described.get("quantization_config"):
         raise ValueError(f"{address!r} has quantised weights (quantization_config), which have no counterpart")
     model = open_model(getattr(transformers, class_to_load(twin, described)), address, local, twin)
-    return model, load_tokenizer(address, local) if with_tokenizer else None
+    load = load_image_processor if twin.model_type in IMAGE_TWINS else load_tokenizer
+    return model, load(address, local) if with_tokenizer else None
 
 
 def _token_id(token: int | str | None, tokenizer: Tokenizers | None) -> int | None:
@@ -182,7 +194,7 @@ def _read_off(twin: Twin, our_class: str, theirs: PreTrainedModel) -> Options:
     output = theirs.get_output_embeddings()
     if output is not None:
         options["tie_word_embeddings"] = output.weight is theirs.get_input_embeddings().weight  # type: ignore[union-attr]
-    if our_class == "AttnBertModel":
+    if our_class in POOLED:
         options["use_pooler"] = f"{twin.modules.get('pooler.dense')}.weight" in theirs.state_dict()
     return options
 
@@ -239,6 +251,8 @@ def _load_ours(folder: str | Path, with_tokenizer: bool) -> tuple[Any, Tokenizer
     model = open_model(model_class, address, local)
     if not with_tokenizer:
         return model, None
+    if model.main_input_name == "pixel_values":
+        return model, load_image_processor(address, local)
     source = load_tokenizer(address, local)
     target = Path(address) / TARGET_TOKENIZER
     if source is None or not target.is_dir():

@@ -44,7 +44,7 @@ class AttnVitPreTrainedModel(AttnPreTrainedModel):
 
     config: AttnVitConfig
     main_input_name = "pixel_values"
-    input_modalities = ("image",)
+    input_modalities = ("image",)  # type: ignore[assignment]
     supports_gradient_checkpointing = True
     _no_split_modules = ["EncoderLayer"]
     _input_embed_layer = "patch_embeddings"

