@@ -6,9 +6,10 @@
 
 ``space/models.yaml`` lists them. The first takes each from its folder as ``train_translation.py`` wrote it, stores it
 in float16 with configuration, generation configuration and tokenizer (the installed package has the code), translates
-the test set with the stored files, and writes the numbers into ``results.json`` and the model card. The second measures
-the stored files again, and fails if a number is not that of the card. Both take some minutes a model. ``data_dir``
-holds the test files that the YAML names; the phrasebook needs none. ``--models`` takes some of the models only.
+the test set with the stored files, and writes the numbers into ``results.json`` and the model card; a model that does
+something else is measured by the command that the YAML file has for it. The second measures the stored files again,
+and fails if a number is not that of the card. Both take some minutes a model. ``data_dir`` holds the test files that
+the YAML names; the phrasebook needs none. ``--models`` takes some of the models only.
 """
 
 import json
@@ -21,11 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 import yaml
-from transformers import AutoConfig, AutoModelForSeq2SeqLM, HfArgumentParser
+from transformers import AutoConfig, HfArgumentParser
 
 import hf_attn  # noqa: F401  registers the package's models with the Auto classes
 from hf_attn.hub import model_card, save_tokenizer
+from hf_attn.hub.card import task_card
 
 ROOT = Path(__file__).resolve().parents[1]
 MEGABYTES_EACH, MEGABYTES_TOGETHER = 16, 100
@@ -52,13 +55,15 @@ def ship(name: str, args: ShipArguments, plan: dict[str, Any]) -> dict[str, Any]
     state = json.loads((trained / "trainer_state.json").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary, name)
-        store(trained, folder)
-        recommend_alignment(name, folder)
+        entry = plan["models"][name]
+        parameters = store(trained, folder, entry.get("auto_class", "AutoModelForSeq2SeqLM"))
+        if "recipe" in entry:
+            recommend_alignment(name, folder)
         results = {
             "model": name,
-            "recipe": plan["models"][name]["recipe"],
+            "recipe": entry.get("recipe"),
             "updates": state["global_step"],
-            "parameters": AutoModelForSeq2SeqLM.from_pretrained(folder).num_parameters(),
+            "parameters": parameters,
             "measured": measure(name, folder, args, plan),
         }
         (folder / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
@@ -70,12 +75,19 @@ def ship(name: str, args: ShipArguments, plan: dict[str, Any]) -> dict[str, Any]
     return results["measured"]
 
 
-def store(trained: Path, folder: Path) -> None:
-    """Write weights in float16, configuration, generation configuration and tokenizer, and no code."""
-    model = AutoModelForSeq2SeqLM.from_pretrained(trained, dtype=torch.float16)
-    model.config.use_cache = True  # the Trainer turns it off
+def store(trained: Path, folder: Path, auto_class: str) -> int:
+    """Write weights in float16, configuration, generation configuration, tokenizer and image processor, as far as there
+    are any, and no code; give the number of parameters."""
+    model = getattr(transformers, auto_class).from_pretrained(trained, dtype=torch.float16)
+    if hasattr(model.config, "use_cache"):
+        model.config.use_cache = True  # the Trainer turns it off
     model.save_pretrained(folder, include_code=False)
-    save_tokenizer(trained, folder)
+    if (trained / "tokenizer.json").is_file():
+        save_tokenizer(trained, folder)
+    for name in ("preprocessor_config.json", "processor_config.json"):
+        if (trained / name).is_file():
+            shutil.copy(trained / name, folder)
+    return model.num_parameters()
 
 
 def recommend_alignment(name: str, folder: Path) -> None:
@@ -85,7 +97,15 @@ def recommend_alignment(name: str, folder: Path) -> None:
 
 
 def measure(name: str, folder: Path, args: ShipArguments, plan: dict[str, Any]) -> dict[str, Any]:
-    """Measure the files of a folder: translations, and on the phrasebook the recommended alignment."""
+    """Measure the files of a folder: translations, and on the phrasebook the recommended alignment; of a model that
+    does not translate, what its command measures."""
+    entry = plan["models"][name]
+    if "evaluate" in entry:
+        with tempfile.TemporaryDirectory() as output:
+            places = {"folder": folder, "data_dir": args.data_dir, "output": output}
+            run_script([word.format(**places) for word in entry["evaluate"].split()])
+            results = json.loads(Path(output, "all_results.json").read_text(encoding="utf-8"))
+        return {score: results[score] for score in entry["scores"]}
     pair, data = name.rsplit("-", 1)[0], plan["data"][plan["models"][name]["data"]]
     test: dict[str, Any] = {"phrasebook": pair}
     if "test_file" in data:
@@ -105,11 +125,15 @@ def evaluate(folder: Path, **options: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as output:
         options |= {"model_name_or_path": folder, "output_dir": output}
         words = [word for option, value in options.items() for word in (f"--{option}", str(value))]
-        script = ROOT / "scripts" / "evaluate_translation.py"
-        run = subprocess.run([sys.executable, str(script), *words], stdout=subprocess.DEVNULL)
-        if run.returncode != 0:
-            raise ValueError(f"{folder.name} could not be measured: {script.name} {' '.join(words)}")
+        run_script(["evaluate_translation.py", *words])
         return json.loads(Path(output, "evaluation.json").read_text(encoding="utf-8"))
+
+
+def run_script(words: list[str]) -> None:
+    """Run a script of this repository, named by the first word."""
+    run = subprocess.run([sys.executable, str(ROOT / "scripts" / words[0]), *words[1:]], stdout=subprocess.DEVNULL)
+    if run.returncode != 0:
+        raise ValueError(f"could not be measured: {' '.join(words)}")
 
 
 def has_attention(folder: Path) -> bool:
@@ -120,6 +144,17 @@ def has_attention(folder: Path) -> bool:
 def card(name: str, folder: Path, plan: dict[str, Any]) -> str:
     """Write the model card from the numbers in ``results.json``."""
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    entry = plan["models"][name]
+    if "evaluate" in entry:
+        return task_card(
+            name,
+            description=entry["description"],
+            use=entry["use"],
+            data=plan["data"][entry["data"]],
+            results=results | {"dtype": "float16"},
+            scores=entry["scores"],
+            metadata=entry["metadata"],
+        )
     source, target, _ = name.split("-")
     return model_card(
         name,
@@ -151,14 +186,15 @@ def find_differences(name: str, args: ShipArguments, plan: dict[str, Any]) -> li
     folder = Path(args.output_dir, name)
     if not (folder / "results.json").is_file():
         return [f"{name}: there is no results.json in {folder}"]
-    differences = []
+    entry, differences = plan["models"][name], []
     if (folder / "README.md").read_text(encoding="utf-8") != card(name, folder, plan):
         differences.append(f"{name}: README.md is not the card of results.json")
     written = json.loads((folder / "results.json").read_text(encoding="utf-8"))["measured"]
     measured = measure(name, folder, args, plan)
     for score in written | measured:
         old, new = written.get(score), measured.get(score)
-        close = None not in (old, new) and score in TOLERANCE and abs(new - old) <= TOLERANCE[score]
+        numbers = isinstance(old, (int, float)) and isinstance(new, (int, float))
+        close = numbers and abs(new - old) <= TOLERANCE.get(score, 0.005 * abs(old) if "evaluate" in entry else 0)
         if old != new and not close:
             differences.append(f"{name}: {score} is {new}, the card says {old}")
     return differences
@@ -179,7 +215,8 @@ def main(args: ShipArguments) -> None:
             print("\n".join(found) or f"{name}: as its card says", flush=True)
         else:
             scores = ship(name, args, plan)
-            print(f"{name}: BLEU {scores['bleu']:.1f}, chrF {scores['chrf']:.1f}", flush=True)
+            shown = ("bleu", "chrf") if "bleu" in scores else scores
+            print(f"{name}: {', '.join(f'{score} {scores[score]:.4g}' for score in shown)}", flush=True)
     if differences:
         raise ValueError(f"{len(differences)} numbers are not those of the cards")
 

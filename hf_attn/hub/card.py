@@ -1,8 +1,9 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""Write the model card of a translation model: the README.md of its folder, with the metadata that the Hub reads.
+"""Write the model card of a model: the README.md of its folder, with the metadata that the Hub reads.
 
 The metadata is YAML between two lines of dashes: languages, licence, tags, and a model index of the measured scores.
-Model cards: Mitchell et al. 2019, arXiv 1810.03993. `publish.py` gathers what a card of a training run says.
+Model cards: Mitchell et al. 2019, arXiv 1810.03993. `model_card` is for translators, `task_card` for all others;
+`publish.py` gathers what a card of a training run says.
 """
 
 import json
@@ -33,7 +34,7 @@ CARD = """---
 
 # {title}
 
-Translates {source} into {target}. {description} {parameters:,} parameters, stored in {dtype}.
+{description} {parameters:,} parameters, stored in {dtype}.
 
 ## Use
 
@@ -104,12 +105,51 @@ def model_card(
     return CARD.format(
         metadata=ModelCardData(**(fields | dict(metadata or {}))).to_yaml().strip(),
         title=plain(name),
-        source=source,
-        target=target,
         use=use or use_installed(name, data["example"].strip(), results["measured"].get("num_beams"), has_attention),
-        description=description,
+        description=f"Translates {source} into {target}. {description}",
         scores=_scores(measured, results, data["test"].strip()),
         training=f"{training} {data['training'].strip()}{_settings(results.get('settings', {}))}",
+        **{key: results[key] for key in ("parameters", "dtype")},
+        **{key: data[key].strip() for key in ("attribution", "limits")},
+    )
+
+
+def task_card(
+    name: str,
+    *,
+    description: str,
+    use: str,
+    data: Mapping[str, Any],
+    results: Mapping[str, Any],
+    scores: Mapping[str, str],
+    metadata: Mapping[str, Any],
+) -> str:
+    """Write the card of a model that does something else than translate. All sentences are Markdown.
+
+    Args:
+        name: the model's name.
+        description: a sentence that says what it is.
+        use: how to open it.
+        data: what it was trained and measured on: `license` (the Hub's identifier, of the weights), and sentences on
+            `training`, `test`, `attribution` and `limits`.
+        results: `updates`, `parameters`, `dtype` and `measured`, the scores.
+        scores: what the card calls each score of `measured`.
+        metadata: `language`, `pipeline_tag` and `tags`, as the Hub knows them.
+
+    Returns:
+        The text of README.md.
+    """
+    rows = [f"| {title} | {results['measured'][score]:.4g} |" for score, title in scores.items()]
+    fields = {"library_name": "hf_attn", "license": data["license"], "model_name": name} | dict(metadata)
+    return CARD.format(
+        metadata=ModelCardData(**fields).to_yaml().strip(),
+        title=plain(name),
+        description=description.strip(),
+        use=use.strip(),
+        scores="\n".join(["| | |", "|---|---:|", *rows])
+        + f"\n\nMeasured from the files of this folder, computed in float32, on {data['test'].strip()}. `results.json` "
+        "has all digits.",
+        training=f"{results['updates']:,} updates on {data['training'].strip()}",
         **{key: results[key] for key in ("parameters", "dtype")},
         **{key: data[key].strip() for key in ("attribution", "limits")},
     )
