@@ -97,13 +97,14 @@ def make_tokenizer(model_args: LanguageModelArguments, texts: list[str], folder:
 def make_model(model_args: LanguageModelArguments, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     """Load a model to train further, or make a new one."""
     saved = model_args.model_name_or_path
+    config: Any
     if saved:
         config = AutoConfig.from_pretrained(saved)
     else:
         recipe = language_recipe(model_args.objective, model_args.recipe)
         config = language_config(recipe, tokenizer, **parse_overrides(model_args.config_overrides))
     if model_args.objective == "electra":
-        small = AutoConfig.from_pretrained(saved, subfolder="generator") if saved else None
+        small: Any = AutoConfig.from_pretrained(saved, subfolder="generator") if saved else None
         model = ReplacedTokenPretraining(config, small or generator_config(config, model_args.generator_size))
         if saved:
             model.load_parts(saved)
@@ -195,13 +196,13 @@ def train(run: Run) -> None:
 
 def pseudo_perplexity(run: Run) -> dict[str, float]:
     """Measure the pseudo-perplexity on the first held-out texts."""
-    model, tokenizer = run.trainer.model, run.tokenizer
+    model, tokenizer = cast(Any, run.trainer.model).eval(), cast(Any, run.tokenizer)
     texts = run.held_out[: run.data_args.pseudo_samples]
     rows = text_rows(texts, tokenizer, run.data_args.max_length)
     found = [
         value
         for row in rows
-        for value in pseudo_log_probs(model.eval(), row, tokenizer.mask_token_id, tokenizer.all_special_ids)
+        for value in pseudo_log_probs(model, row, tokenizer.mask_token_id, tokenizer.all_special_ids)
     ]
     words = count_words(texts) - len(texts)  # the ends are not masked
     numbers = perplexities([sum(found), len(found), 0], words)

@@ -324,9 +324,9 @@ class AttnBertForMaskedLM(AttnBertPreTrainedModel):
         token_type_ids: torch.LongTensor | None = None,
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.LongTensor | None = None,
-        sparse_prediction: bool = False,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
+        sparse_prediction: bool = False,
         **kwargs,
     ) -> MaskedLMOutput:
         """Predict the token at every position.
@@ -337,10 +337,10 @@ class AttnBertForMaskedLM(AttnBertPreTrainedModel):
             token_type_ids: (batch, length), the segment of each token; by default 0.
             inputs_embeds: (batch, length, embedding_size), in place of the ids.
             labels: (batch, length), the tokens to predict; -100 where nothing is.
-            sparse_prediction: Whether to predict at the labelled positions only, which saves most of the output layer:
-                logits (labelled, vocab_size). Labels are needed.
             output_attentions: Whether to return the attention weights.
             output_hidden_states: Whether to return the states of all layers.
+            sparse_prediction: Whether to predict at the labelled positions only, which saves most of the output layer:
+                logits (labelled, vocab_size). Labels are needed.
             **kwargs: `num_items_in_batch`, by which the loss is divided instead of the number of labels.
 
         Returns:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from transformers import HfArgumentParser, Seq2SeqTrainingArguments
+from transformers import HfArgumentParser, Seq2SeqTrainingArguments, TrainingArguments
 
 from ..data.text import PHRASEBOOK_LANGUAGES
 from .arguments import SCRIPT_DEFAULTS, parse_overrides
@@ -159,7 +159,7 @@ def write_language_record(
     folder: Path,
     model_args: LanguageModelArguments,
     data_args: TextArguments,
-    training_args: Seq2SeqTrainingArguments,
+    training_args: TrainingArguments,
 ) -> None:
     """Write ``run.json``: what was learned from which text, and how; no path.
 

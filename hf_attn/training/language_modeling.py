@@ -59,11 +59,11 @@ class CausalCollator:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
-        self.tokenizer = tokenizer
+        self.tokenizer: Any = tokenizer
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
         """Make a batch of rows with ``input_ids``: these, ``attention_mask`` and ``labels``, padded on the right."""
-        _, ids, real = pad_rows(features, self.tokenizer.pad_token_id)  # type: ignore[arg-type]
+        _, ids, real = pad_rows(features, self.tokenizer.pad_token_id)
         labels = np.where(real & (ids != self.tokenizer.bos_token_id), ids, IGNORED)
         batch = {"input_ids": ids, "attention_mask": real.astype(np.int64), "labels": labels}
         return {name: torch.from_numpy(array) for name, array in batch.items()}
@@ -102,18 +102,18 @@ class MaskingCollator:
             raise ValueError(f"masked={masked} and replaced={replaced} must be shares, in all at most 1")
         if not is_whole(seed):
             raise ValueError(f"seed must be a whole number of 0 or more, got {seed!r}")
-        self.tokenizer = tokenizer
+        self.tokenizer: Any = tokenizer
         self.ratio, self.masked, self.replaced = ratio, masked, replaced
         self.draws = draws
         self.seed = seed
-        special = set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+        special = set(tokenizer.all_special_ids) - {self.tokenizer.unk_token_id}
         self.special = np.array(sorted(special))
         self.pieces = np.array([number for number in range(len(tokenizer)) if number not in special])
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
         """Make a batch of rows with ``input_ids``: these with masks, ``attention_mask``, and ``labels`` that are -100
         where nothing was chosen, padded on the right."""
-        rows, ids, real = pad_rows(features, self.tokenizer.pad_token_id)  # type: ignore[arg-type]
+        rows, ids, real = pad_rows(features, self.tokenizer.pad_token_id)
         random = batch_random(self.seed, rows)
         chosen = (random.random(ids.shape) < self.ratio) & real & ~np.isin(ids, self.special)
         fate = random.random(ids.shape)
