@@ -160,9 +160,10 @@ def check_unknown(twin: Twin, theirs: PreTrainedModel, places: Iterable[Place]) 
 def our_state(
     places: Mapping[str, Place], theirs: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Collect our tensors out of theirs; `wanted` has their shapes."""
+    """Collect our tensors out of theirs, in memory of their own; `wanted` has their shapes."""
     state = {name: place.read(theirs[place.name].detach().cpu()) for name, place in places.items()}
-    return {name: _with_axes(tensor, wanted[name]) for name, tensor in state.items()}
+    copies = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in state.items()}
+    return {name: _with_axes(tensor, wanted[name]) for name, tensor in copies.items()}
 
 
 def _with_axes(tensor: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:

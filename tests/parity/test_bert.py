@@ -1,16 +1,20 @@
 """transformers' BERT, RoBERTa, ALBERT, ELECTRA and DistilBERT against our encoder: imported weights, equal outputs,
-equal training."""
+equal training, and the way back."""
 
+import dataclasses
 import random
+import warnings
 from functools import partial
 
 import pytest
 import torch
 import transformers
 
-from hf_attn.hub import import_checkpoint
-from hf_attn.hub.conversion import place_of
+from hf_attn.hub import export_checkpoint, import_checkpoint
+from hf_attn.hub.conversion import option_values, place_of
 from hf_attn.hub.encoder_twins import ENCODER_TWINS
+from hf_attn.models import modeling_attn_bert
+from hf_attn.models.modeling_attn_bert import AttnBertConfig, AttnBertForMaskedLM, AttnBertModel
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 VOCABULARY = 47
@@ -30,7 +34,7 @@ NARROW = BERT | {"embedding_size": (8, 12), "hidden_act": ("gelu",)}
 CHOICES = {
     "bert": BERT,
     "roberta": BERT | {"type_vocab_size": (1,), "hidden_act": ("gelu",), "pad_token_id": (1, 3)},
-    "albert": NARROW | {"hidden_act": ("gelu_new", "relu")},
+    "albert": NARROW | {"hidden_act": ("gelu_new", "relu"), "pad_token_id": (0, 4)},
     "electra": NARROW,
     "distilbert": {
         "dim": (16, 24),
@@ -42,11 +46,13 @@ CHOICES = {
         "tie_word_embeddings": (True, False),
     },
 }
+# theirs drop out what a classifier reads with numbers of their own, ours with `dropout`
+CLASSIFIER_DROPOUTS = {"classifier_dropout_prob", "seq_classif_dropout", "qa_dropout"}
 CASES = [
     (kind, our_class, seed)
     for kind, twin in ENCODER_TWINS.items()
     for our_class in twin.heads
-    for seed in range(6 if kind == "bert" and our_class in ("AttnBertModel", "AttnBertForMaskedLM") else 2)
+    for seed in range(6 if our_class == "AttnBertForMaskedLM" else 2)
 ]
 
 
@@ -63,6 +69,13 @@ def random_model(kind, our_class, seed, **options):
             if "norm" in name.lower() and name.endswith("weight"):
                 tensor.add_(1.0)
     return model
+
+
+def imported(theirs):
+    """Ours of a model of theirs, without the warning that a classifier's dropout is now that of all."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* becomes dropout=")
+        return import_checkpoint(theirs)[0]
 
 
 def text_of(model, seed=0, batch=4, length=9):
@@ -99,7 +112,7 @@ def labels_of(our_class, text, classes, seed=0):
 def test_states_logits_weights_loss_and_gradients_are_equal(kind, our_class, seed, implementation):
     classes = 2 if our_class == "AttnBertForQuestionAnswering" else 3
     theirs = random_model(kind, our_class, seed, num_labels=classes)
-    ours, _ = import_checkpoint(theirs)
+    ours = imported(theirs)
     assert type(ours).__name__ == our_class
     ours.set_attn_implementation(implementation)
     text = text_of(theirs, seed)
@@ -141,6 +154,25 @@ def test_states_logits_weights_loss_and_gradients_are_equal(kind, our_class, see
         torch.testing.assert_close(mine, other, atol=1e-5, rtol=1e-4, msg=partial("{}: {}".format, name))
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ENCODER_TWINS)
+def test_padding_on_the_left_changes_nothing_if_theirs_is_told_the_positions(kind, seed):
+    theirs = random_model(kind, "AttnBertForMaskedLM", seed)
+    ours, _ = import_checkpoint(theirs)
+    text = {name: tensor.flip(1) for name, tensor in text_of(theirs, seed).items()}
+    labels = labels_of("AttnBertForMaskedLM", text, 3, seed)
+    real, wanted = text["attention_mask"].bool(), {"output_attentions": True}
+    positions = (text["attention_mask"].cumsum(dim=1) - 1).clamp(min=0) + ours.config.position_offset
+    expected = theirs(**text, **labels, **wanted, position_ids=positions)
+    for implementation in ("eager", "sdpa"):
+        ours.set_attn_implementation(implementation)
+        got = ours(**text, **labels, **wanted)
+        torch.testing.assert_close(got.logits[real], expected.logits[real], **CLOSE)
+        torch.testing.assert_close(got.loss, expected.loss, **CLOSE)
+        for one, other in zip(got.attentions, expected.attentions, strict=True):
+            torch.testing.assert_close(one.transpose(1, 2)[real], other.transpose(1, 2)[real], **CLOSE)
+
+
 @pytest.mark.parametrize("kind", ENCODER_TWINS)
 def test_two_hundred_updates_are_equal(kind):
     still = {"dropout": 0.0, "attention_dropout": 0.0} if kind == "distilbert" else {}
@@ -166,6 +198,111 @@ def test_two_hundred_updates_are_equal(kind):
     for name, tensor in ours.state_dict().items():
         other = state[place_of(ENCODER_TWINS[kind], "AttnBertForMaskedLM", name, state).name]
         torch.testing.assert_close(tensor, other, atol=1e-4, rtol=0, msg=partial("{}: {}".format, name))
+
+
+@pytest.mark.parametrize(("kind", "our_class", "seed"), CASES)
+def test_there_and_back_nothing_changes(kind, our_class, seed, tmp_path):
+    labels = {"id2label": {0: "no", 1: "yes"}, "problem_type": "single_label_classification"}
+    theirs = random_model(kind, our_class, seed, **labels)
+    ours = imported(theirs)
+    back, _ = export_checkpoint(ours, tmp_path, model_type=None if seed else kind)
+    assert type(back) is type(theirs)
+    opened = type(theirs).from_pretrained(tmp_path)
+    state, twin = theirs.state_dict(), ENCODER_TWINS[kind]
+    assert opened.state_dict().keys() == state.keys()
+    for name, tensor in opened.state_dict().items():
+        assert torch.equal(tensor, state[twin.copies.get(name, name)]), name  # a copy that is untied, nothing reads
+    for field in dataclasses.fields(theirs.config):
+        if field.name not in {"dtype", "transformers_version", "architectures"} | CLASSIFIER_DROPOUTS:
+            assert getattr(opened.config, field.name) == getattr(theirs.config, field.name), field.name
+    again = imported(opened)
+    assert option_values(again.config) == option_values(ours.config)
+    assert again.config.id2label == ours.config.id2label == labels["id2label"]
+    for name, tensor in ours.state_dict().items():
+        assert torch.equal(again.state_dict()[name], tensor), name
+
+
+@pytest.mark.parametrize("kind", ENCODER_TWINS)
+def test_a_table_has_every_field_of_the_configuration(kind):
+    twin = ENCODER_TWINS[kind]
+    theirs = {field.name for field in dataclasses.fields(transformers.AutoConfig.for_model(kind))}
+    theirs -= {field.name for field in dataclasses.fields(transformers.PreTrainedConfig)}
+    said = {*twin.fields.values(), *twin.converted.values(), *twin.required, *twin.ignored}
+    assert theirs - said <= {"use_cache", *twin.classifier_dropout.values(), "classifier_dropout_prob"}
+    assert {*twin.fields, *twin.fixed, *twin.converted} <= option_values(AttnBertConfig()).keys()
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "albert"])
+def test_a_model_without_a_pooler_stays_without(kind, tmp_path):
+    config = random_model(kind, "AttnBertModel", 0).config
+    theirs = getattr(transformers, ENCODER_TWINS[kind].heads["AttnBertModel"][0])(config, add_pooling_layer=False)
+    theirs.save_pretrained(tmp_path / "theirs")
+    for source in (theirs, tmp_path / "theirs"):
+        ours, _ = import_checkpoint(source, tokenizer=())
+        assert ours.pooler is None and not ours.config.use_pooler
+    back, _ = export_checkpoint(ours)
+    assert back.state_dict().keys() == theirs.state_dict().keys()
+    assert all(torch.equal(back.state_dict()[name], tensor) for name, tensor in theirs.state_dict().items())
+
+
+SMALL = {"vocab_size": 43, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+
+
+@pytest.mark.parametrize(
+    ("kind", "our_class", "options"),
+    [
+        ("bert", "AttnBertForMaskedLM", {"layer_norm_eps": None, "pooler_activation": "relu", "use_pooler": False}),
+        ("roberta", "AttnBertForSequenceClassification", {"position_offset": 1, "type_vocab_size": 1}),
+        ("albert", "AttnBertModel", {"share_layers": True, "embedding_size": 8}),
+        ("electra", "AttnBertForReplacedTokenDetection", {"use_pooler": False}),
+        ("electra", "AttnBertForMaskedLM", {"embedding_size": 8, "use_pooler": False}),
+        ("distilbert", "AttnBertForTokenClassification", {"type_vocab_size": 0, "use_pooler": False}),
+        ("distilbert", "AttnBertModel", {"type_vocab_size": 0, "use_pooler": False}),
+    ],
+)
+def test_the_class_is_chosen_by_the_configuration(kind, our_class, options, tmp_path):
+    ours = getattr(modeling_attn_bert, our_class)(AttnBertConfig(**SMALL | options)).eval()
+    theirs, _ = export_checkpoint(ours, tmp_path)
+    assert type(theirs).__name__ == ENCODER_TWINS[kind].heads[our_class][0]
+    text = {"input_ids": torch.tensor([[5, 6, 7, 2]])}
+    torch.testing.assert_close(theirs(**text)[0], ours(**text)[0], **CLOSE)
+    again = imported(theirs)
+    assert all(torch.equal(again.state_dict()[name], tensor) for name, tensor in ours.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "obstacle"),
+    [
+        ("bert", {"position_type": "rotary"}, r"position_type='rotary' \(it must be 'learned'\)"),
+        ("bert", {"norm_first": True}, r"norm_first=True \(it must be False\)"),
+        ("bert", {"embedding_size": 8, "activation_function": "relu"}, r"embedding_size=8 \(it must be None\)"),
+        ("roberta", {"position_offset": 3}, r"position_offset=3 \(it must be pad_token_id \+ 1 = 1\)"),
+        (
+            "roberta",
+            {"position_offset": 1, "activation_function": "relu"},
+            r"activation_function='relu' \(it must be 'g",
+        ),
+        ("albert", {"share_layers": True}, r"embedding_size=None \(it must differ from hidden_size\)"),
+        ("electra", {"embedding_size": 8, "norm_type": "rms"}, r"norm_type='rms' \(it must be 'layer'\)"),
+        ("distilbert", {"type_vocab_size": 0, "layer_norm_eps": 1e-5}, "layer_norm_eps=None"),
+    ],
+)
+def test_an_option_without_a_twin_is_named(kind, options, obstacle, tmp_path):
+    ours = AttnBertForMaskedLM(AttnBertConfig(**SMALL | options))
+    with pytest.raises(ValueError, match=f"no model of transformers does what this one does; .*{obstacle}"):
+        export_checkpoint(ours, tmp_path / "theirs")
+    with pytest.raises(ValueError, match=f"in the way of {kind}: [^;]*{obstacle}[^;]*$"):
+        export_checkpoint(ours, tmp_path / "theirs", model_type=kind)
+    assert not (tmp_path / "theirs").exists()
+    headless = AttnBertModel(AttnBertConfig(**SMALL, pooler_activation="relu"))
+    with pytest.raises(ValueError, match=r"in the way of bert: pooler_activation='relu' \(it must be 'tanh'\)"):
+        export_checkpoint(headless)
+
+
+def test_a_dropout_of_a_classifier_alone_is_named():
+    theirs = random_model("bert", "AttnBertForSequenceClassification", 0, classifier_dropout=0.4)
+    with pytest.warns(UserWarning, match="classifier_dropout=0.4 becomes dropout=0.1, as elsewhere"):
+        import_checkpoint(theirs)
 
 
 @pytest.mark.parametrize("kind", ENCODER_TWINS)
