@@ -1,9 +1,10 @@
-"""Sentence pairs, the words and pieces that they are cut into, the ids that a model trains on; and pictures."""
+"""Sentence pairs and texts, the words and pieces that they are cut into, the ids that a model trains on; and pictures."""
 
 from .images import digits
 from .phrasebook import phrasebook
 from .shapes import shapes
 from .synthetic import copy_task, reverse_task
+from .text import load_texts, phrasebook_texts, train_text_tokenizer
 from .tokenizer import piece_spans, readable_tokens, train_tokenizer
 from .translation import load_pairs, tokenize_pairs
 from .words import split_words, text_words
@@ -12,7 +13,9 @@ __all__ = [
     "copy_task",
     "digits",
     "load_pairs",
+    "load_texts",
     "phrasebook",
+    "phrasebook_texts",
     "piece_spans",
     "readable_tokens",
     "reverse_task",
@@ -20,5 +23,6 @@ __all__ = [
     "split_words",
     "text_words",
     "tokenize_pairs",
+    "train_text_tokenizer",
     "train_tokenizer",
 ]

@@ -1,4 +1,4 @@
-"""Train translation models: recipes, batches by token budget, checkpoint averaging, the training script's arguments."""
+"""Train translation and language models: recipes, batches, objectives, checkpoint averaging, the scripts' arguments."""
 
 from .arguments import (
     DataTrainingArguments,
@@ -13,20 +13,27 @@ from .batching import ResumableTrainer, TokenBatchSampler, TokenBatchTrainer, pa
 from .callbacks import ClockCallback, PatienceCallback, TimeLimitCallback
 from .checkpoints import is_readable, last_complete_checkpoint
 from .denoising import DenoisingCollator, SpanCorruptionCollator
+from .language_modeling import CausalCollator, LanguageModelTrainer, MaskingCollator, ReplacedTokenPretraining
+from .language_recipes import LANGUAGE_RECIPES
 from .objectives import AlignmentSupervision, AlignmentTrainer, ReinforcementTrainer, add_links, supervise_alignment
 from .recipes import RECIPES, Recipe, build_config, build_model, get_recipe, model_from_config, training_arguments
 
 __all__ = [
+    "LANGUAGE_RECIPES",
     "RECIPES",
     "AlignmentSupervision",
     "AlignmentTrainer",
+    "CausalCollator",
     "ClockCallback",
     "DataTrainingArguments",
     "DenoisingCollator",
+    "LanguageModelTrainer",
+    "MaskingCollator",
     "ModelArguments",
     "PatienceCallback",
     "Recipe",
     "ReinforcementTrainer",
+    "ReplacedTokenPretraining",
     "ResumableTrainer",
     "SpanCorruptionCollator",
     "TimeLimitCallback",

@@ -18,6 +18,7 @@ from hf_attn.models.configuration_attn_bert import AttnBertConfig
 from hf_attn.models.configuration_attn_gpt import AttnGptConfig
 from hf_attn.models.modeling_attn_bert import AttnBertForMaskedLM
 from hf_attn.models.modeling_attn_gpt import AttnGptForCausalLM
+from hf_attn.training.batching import pair_lengths
 from hf_attn.training.language_modeling import (
     CausalCollator,
     LanguageModelTrainer,
@@ -243,6 +244,11 @@ def test_parts_are_saved_and_loaded_again(tmp_path):
 
 
 # The Trainer
+
+
+def test_rows_without_labels_are_as_long_as_their_ids():
+    lengths = [len(row["input_ids"]) for row in ROWS]
+    assert [found.tolist() for found in pair_lengths(Dataset.from_list(ROWS))] == [lengths, lengths]
 
 
 def trainer_for(folder, kind, steps, **options):
