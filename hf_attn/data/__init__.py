@@ -1,4 +1,4 @@
-"""Sentence pairs and texts, the words and pieces that they are cut into, the ids that a model trains on; and pictures."""
+"""Sentence pairs and texts, their words and pieces, the ids that a model trains on; and pictures."""
 
 from .images import digits
 from .phrasebook import phrasebook
