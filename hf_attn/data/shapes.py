@@ -41,11 +41,12 @@ COLOURS = {
     "black": (25, 25, 25),
 }
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring")
-HELD_OUT = frozenset((colour, SHAPES[number % len(SHAPES)]) for number, colour in enumerate(COLOURS))
-"""The pairs of colour and shape that the compositional split is about; the others never have them."""
+HELD_OUT = frozenset(zip(COLOURS, SHAPES))
+"""Pairs of colour and shape, one for each shape, which the compositional split is about; the others never have them."""
 
 _PAIRS = tuple((colour, shape) for colour in COLOURS for shape in SHAPES)
 _GAP, _OFFSET = 3, 6  # pixels: least distance of two objects, and how far from one line their centres may be
+_TINT = 20  # how far a level of a colour may be from the colour of its name
 _FINE = 4  # shapes are drawn as many times larger, and shrunk to have smooth edges
 
 
@@ -109,7 +110,7 @@ def shapes(split: str = "train", size: int | None = None, seed: int = 0) -> Data
     columns: dict[str, list[Any]] = {name: [] for name in features}
     for scene in generate(split, size, seed):
         file = io.BytesIO()
-        scene.picture.save(file, format="png")
+        scene.picture.save(file, format="png", compress_level=1)
         columns["image"].append({"bytes": file.getvalue(), "path": None})
         columns["caption"].append(scene.caption)
         columns["objects"].append([{name: getattr(one, name) for name in thing} for one in scene.things])
@@ -143,7 +144,7 @@ def _scene(rng: random.Random, compositional: bool) -> Scene:
     picture = Image.new("RGB", (SIDE, SIDE), (grey, grey, grey))
     things, words, links = [], [], []
     for number, ((colour, shape), size, (left, top, right, _)) in enumerate(zip(pairs, sizes, places, strict=True)):
-        ink = tuple(min(255, max(0, level + rng.randint(-10, 10))) for level in COLOURS[colour])
+        ink = tuple(min(255, max(0, level + rng.randint(-_TINT, _TINT))) for level in COLOURS[colour])
         stencil = Image.new("L", (SIDE, SIDE))
         stencil.paste(_stencil(shape, right - left), (left, top))
         picture.paste(ink, mask=stencil)
