@@ -229,8 +229,10 @@ def show(run: Run, count: int = 5) -> None:
         if run.model_args.objective == "clm":
             start = " ".join(words[: max(len(words) // 3, 1)])
             batch = tokenizer(start, return_tensors="pt").to(model.device)
-            ids = model.generate(**batch, max_new_tokens=40, do_sample=True, top_p=0.9)[0]
-            print(f"{start} ... {tokenizer.decode(ids, skip_special_tokens=True)[len(start) :]}")
+            ids = model.generate(**batch, max_new_tokens=40, do_sample=True, top_p=0.9)[
+                0, batch["input_ids"].shape[1] :
+            ]
+            print(f"{start} ...{tokenizer.decode(ids, skip_special_tokens=True)}")
         elif run.model_args.objective == "mlm":
             spans = split_words(text)
             start, end = spans[len(spans) // 2]

@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from ..models.checks import is_whole
 from .phrasebook import PAIRS, generate
-from .tokenizer import train_tokenizer
+from .tokenizer import piece_decoder, train_tokenizer
 from .translation import read_lines
 from .words import split_words
 
@@ -127,7 +127,8 @@ def train_text_tokenizer(
         texts: The texts to train on.
         vocab_size: Largest number of pieces.
         kind: "bpe" or "word".
-        masked: False for models that go on with a text: "<s> text", to which the end comes when it is there. True for
+        masked: False for models that go on with a text: "<s> text", to which the end comes when it is there; padding is
+            on the left, and the space before the first piece is decoded too, as it must be behind a prompt. True for
             those that fill masks: "<s> text </s>", lower case, and a `<mask>` typed by a user is a mask.
 
     Raises:
@@ -140,6 +141,8 @@ def train_text_tokenizer(
         tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
             single="<s> $A", pair="<s> $A </s> <s> $B", special_tokens=ends
         )
+        tokenizer.backend_tokenizer.decoder = piece_decoder(drop_space=False)
+        tokenizer.padding_side = "left"
     return tokenizer
 
 

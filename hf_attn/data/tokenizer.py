@@ -139,17 +139,28 @@ def _pipeline(kind: str, lowercase: bool, mask_token: bool) -> Tokenizer:
             pre_tokenizers.Metaspace(replacement=_SPACE, prepend_scheme="never", split=False),
         ]
     )
-    tokenizer.decoder = decoders.Sequence(
+    tokenizer.decoder = piece_decoder(mask_token)
+    return tokenizer
+
+
+def piece_decoder(mask_token: bool = False, drop_space: bool = True) -> decoders.Decoder:
+    """Make what turns pieces to text.
+
+    Args:
+        mask_token: whether there is a `<mask>`, before which there is a space.
+        drop_space: whether the first piece begins a text, so that the space before it was not written; False for texts
+            that go on with another.
+    """
+    return decoders.Sequence(
         [
             decoders.ByteFallback(),
             *([decoders.Replace(_MASK, f" {_MASK}")] if mask_token else []),
             decoders.Fuse(),
             decoders.Replace(_SPACE, " "),
             decoders.Replace(_TYPED_SPACE_MARK, _SPACE),
-            decoders.Strip(content=" ", left=1, right=0),  # the space prepended above
+            *([decoders.Strip(content=" ", left=1, right=0)] if drop_space else []),
         ]
     )
-    return tokenizer
 
 
 def _count_words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:

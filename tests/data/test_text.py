@@ -145,6 +145,10 @@ def test_rows_need_a_length_and_both_ends():
 def test_a_prompt_is_not_closed_and_a_text_to_be_read_is_framed():
     text = TEXTS[0]
     assert CAUSAL(text)["input_ids"] == [BOS, *plain(text)]
+    assert CAUSAL([text, "a"], padding=True)["input_ids"][1] == [*[PAD] * (len(plain(text)) - 1), BOS, *plain("a")]
+    for place in range(1, len(plain(text))):  # what goes on with it stands behind it as it is
+        start, rest = CAUSAL.decode(plain(text)[:place]), CAUSAL.decode(plain(text)[place:])
+        assert start + rest == " " + text
     ids = MASKED(text)["input_ids"]
     assert (ids[0], ids[-1]) == (BOS, EOS) and ids[1:-1] == text_rows([text], MASKED, 100)[0][1:-1]
     assert MASKED.decode(ids, skip_special_tokens=True) == text.lower()
