@@ -25,6 +25,7 @@ MODEL_RANKS = {
     "seq2seq": 7,
 }
 CONFIGURATION_RANK, DECODERS_RANK, MODELING_RANK = 8, 9, 10
+MODEL_RANKS["captioning"] = 11  # of two families one model
 FAMILIES = {"rnn", "convs2s", "transformer", "bert", "gpt", "vit"}
 PURE_TORCH = {"inputs", "masks", "scores", "positions", "convolution", "kernels", "attention"}
 HUB_PACKAGES = {"torch", "transformers", "huggingface_hub"}

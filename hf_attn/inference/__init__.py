@@ -1,6 +1,17 @@
-"""Text in, text and attention weights out: translating, and scoring given translations."""
+"""Text or picture in, text and attention weights out: translating, describing, and scoring what is given."""
 
+from .captioner import Caption, Captioner
 from .translation import ALIGNMENT_METHODS, Alignment, Translation, Words
 from .translator import Translator, score, translate
 
-__all__ = ["ALIGNMENT_METHODS", "Alignment", "Translation", "Translator", "Words", "score", "translate"]
+__all__ = [
+    "ALIGNMENT_METHODS",
+    "Alignment",
+    "Caption",
+    "Captioner",
+    "Translation",
+    "Translator",
+    "Words",
+    "score",
+    "translate",
+]
