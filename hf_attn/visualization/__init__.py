@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .alignment_html import alignment_html
-from .extract import GeneratedAttentions, attentions_from_generate, to_bertviz
+from .extract import GeneratedAttentions, attention_rollout, attentions_from_generate, to_bertviz
 from .failure_sheet import failure_sheet
 from .page import HtmlPage
 from .steps import attention_steps
@@ -16,6 +16,7 @@ from .steps_html import steps_html
 if TYPE_CHECKING:
     from .comparison import head_error_rates, learning_curves, quality_by_length, training_seconds
     from .heatmap import alignment_heatmap, attention_grid
+    from .picture import caption_figure, patch_figure
 
 __all__ = [
     "GeneratedAttentions",
@@ -23,12 +24,15 @@ __all__ = [
     "alignment_heatmap",
     "alignment_html",
     "attention_grid",
+    "attention_rollout",
     "attention_steps",
     "attentions_from_generate",
+    "caption_figure",
     "failure_sheet",
     "steps_html",
     "head_error_rates",
     "learning_curves",
+    "patch_figure",
     "quality_by_length",
     "to_bertviz",
     "training_seconds",
@@ -36,6 +40,7 @@ __all__ = [
 
 _WITH_MATPLOTLIB = {
     **dict.fromkeys(("alignment_heatmap", "attention_grid"), "heatmap"),
+    **dict.fromkeys(("caption_figure", "patch_figure"), "picture"),
     **dict.fromkeys(("head_error_rates", "learning_curves", "quality_by_length", "training_seconds"), "comparison"),
 }
 

@@ -5,7 +5,7 @@ beam that hypothesis occupied then:
 
     weights[r, layer, head, t, :] = steps[t][layer][beam_indices[r, t], head, -1, :]
 
-Read `heatmap.py` or `alignment_html.py` next: they draw what a `Translation` carries.
+Read `heatmap.py` or `alignment_html.py` next: they draw what a `Translation` carries; and `picture.py`, pictures.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,6 +68,30 @@ def attentions_from_generate(output: Any, *, eos_token_id: int | list[int] | Non
         encoder,
         _follow_beams("decoder_attentions", output.decoder_attentions, beams, alive, square=True),
     )
+
+
+def attention_rollout(weights: torch.Tensor) -> torch.Tensor:
+    """Estimate how much of each input has arrived at each position after each layer of a stack.
+
+    Attention rollout (Abnar and Zuidema 2020, arXiv 2005.00928, section 3): half of a position is what it was before
+    the layer, since the residual adds it, and half what the mean of the heads attends to,
+
+        rollout_l = (mean of heads of weights_l + I) / 2 @ rollout_(l-1),    rollout_0 = I
+
+    It is an estimate: values, feed-forward networks and norms are left out.
+
+    Args:
+        weights: (layers, heads, length, length)
+
+    Returns:
+        (layers, length, length); rows sum to 1.
+    """
+    own = torch.eye(weights.shape[-1], device=weights.device)
+    arrived, after_layers = own, []
+    for layer in weights.float():
+        arrived = (layer.mean(dim=0) + own) / 2 @ arrived
+        after_layers.append(arrived)
+    return torch.stack(after_layers)
 
 
 def to_bertviz(translation: "Translation") -> dict[str, Any]:
