@@ -22,6 +22,7 @@ from transformers import AutoConfig, AutoTokenizer, HfArgumentParser, TrainingAr
 import hf_attn  # noqa: F401  registers the package's models with the Auto classes
 from hf_attn.data.summaries import shared_name_documents
 from hf_attn.data.text import load_texts, train_text_tokenizer
+from hf_attn.data.translation import read_lines
 from hf_attn.evaluation.rouge import oracle_sentences, rouge_scores
 from hf_attn.inference.summarizer import (
     AttnBertForExtractiveSummarization,
@@ -59,7 +60,10 @@ def load_documents(args: SummaryArguments) -> tuple[Dataset, Dataset]:
         raise ValueError("train_file and test_file go together")
     if not args.train_file:
         return shared_name_documents("train", 4000), shared_name_documents("test", 300)
-    rows = [[json.loads(line) for line in load_texts(file)] for file in (args.train_file, args.test_file)]
+    rows = [
+        [json.loads(line) for _, line in read_lines(Path(file)) if line.strip()]
+        for file in (args.train_file, args.test_file)
+    ]
     if not all(isinstance(row, dict) and {"sentences", "summary"} <= set(row) for some in rows for row in some):
         raise ValueError("train_file and test_file must have 'sentences' and 'summary' in each line")
     train, test = (

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import safe_open
 from torch.utils.data import DataLoader, Sampler
-from transformers import PreTrainedTokenizerBase, Seq2SeqTrainer, Trainer
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, Seq2SeqTrainer, Trainer
 from transformers.trainer_utils import seed_worker
+from transformers.utils import SAFE_WEIGHTS_NAME
 
 from .checkpoints import last_complete_checkpoint
 
@@ -118,7 +120,8 @@ class ResumableTrainer(Trainer):
     """A ``Trainer`` that survives being killed: how it differs from the base class for a run that was interrupted.
 
     ``train(resume_from_checkpoint=True)`` takes the last complete checkpoint, nothing of an older checkpoint of the
-    same name is left in a new one, and a run that resumes at its end takes no step beyond it.
+    same name is left in a new one, and a run that resumes at its end takes no step beyond it. Weights that a model of
+    transformers saves under other names than its own (ViT does) are read back, where the base class passes them over.
     """
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -140,6 +143,26 @@ class ResumableTrainer(Trainer):
             self.control.should_training_stop = True
         if not self.control.should_training_stop:
             super()._run_epoch(*args, **kwargs)
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        """Load the weights to go on with."""
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        self._load_renamed(resume_from_checkpoint)
+
+    def _load_best_model(self) -> None:
+        """Load the weights that were measured as the best."""
+        super()._load_best_model()
+        self._load_renamed(str(self.state.best_model_checkpoint))
+
+    def _load_renamed(self, folder: str) -> None:
+        """Load weights through the model's own loader if the file has names that the model has not."""
+        model, file = self.accelerator.unwrap_model(self.model), Path(folder, SAFE_WEIGHTS_NAME)
+        if isinstance(model, PreTrainedModel) and file.is_file():
+            with safe_open(file, framework="pt") as weights:
+                renamed = set(weights.keys()) - set(model.state_dict())
+            if renamed:
+                loaded: Any = type(model).from_pretrained(folder, config=model.config, dtype=model.dtype)
+                model.load_state_dict(loaded.state_dict())
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save the model, into a checkpoint that is empty."""

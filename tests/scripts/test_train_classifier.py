@@ -1,5 +1,6 @@
 """The classifier script, end to end: from examples to a saved model that pipelines open, labels and numbers."""
 
+import itertools
 import json
 import shutil
 
@@ -110,25 +111,44 @@ def test_a_model_is_measured_without_training(script, data, tmp_path):
     assert measured["test_confusion"] == trained["test_confusion"]
 
 
-def test_images_of_a_folder_are_learned(script, tmp_path):
-    random = np.random.default_rng(0)
-    for split, count in (("train", 24), ("dev", 8), ("test", 8)):
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    place, random = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
+    for split, count in (("train", 24), ("validation", 8), ("test", 8)):
         for label, side in (("left", 0), ("right", 4)):
-            folder = tmp_path / split / label
+            folder = place / split / label
             folder.mkdir(parents=True)
             for number in range(count):
                 pixels = random.integers(0, 60, (8, 8)).astype(np.uint8)
                 pixels[:, side : side + 4] += 150
                 Image.fromarray(pixels).save(folder / f"{number}.png")
-    files = [word for split in ("train", "dev", "test") for word in (f"--{split}_file", str(tmp_path / split))]
-    files = [word.replace("--dev_file", "--validation_file") for word in files]
-    words = ["--model_type", "vit", "--num_train_epochs", "6", "--per_device_train_batch_size", "8", "--max_shift", "1"]
-    results = script.main(scratch("images", tmp_path / "out", *files, *words))
-    said = (tmp_path / "out" / "predictions.txt").read_text().split()
+    return place
+
+
+def picture_words(place, model_type):
+    files = [word for split in ("train", "validation", "test") for word in (f"--{split}_file", str(place / split))]
+    return [*files, "--model_type", model_type, "--per_device_train_batch_size", "8"]
+
+
+def test_images_of_a_folder_are_learned(script, pictures, tmp_path):
+    words = [*picture_words(pictures, "attn-vit"), "--num_train_epochs", "6", "--max_shift", "1"]
+    results = script.main(scratch("images", tmp_path, *words))
+    said = (tmp_path / "predictions.txt").read_text().split()
     assert results["test_accuracy"] == accuracy_score(["left"] * 8 + ["right"] * 8, said) > 0.9
-    classify = pipeline("image-classification", model=str(tmp_path / "out"), device="cpu")
-    files = [str(tmp_path / "test" / label / "3.png") for label in ("left", "right")]
+    classify = pipeline("image-classification", model=str(tmp_path), device="cpu")
+    files = [str(pictures / "test" / label / "3.png") for label in ("left", "right")]
     assert [one[0]["label"] for one in classify(files)] == [said[3], said[11]]
+
+
+@pytest.mark.parametrize("model_type", ["attn-vit", "vit"])  # transformers' ViT is saved under names of its past
+def test_the_model_that_was_measured_as_the_best_is_kept(script, pictures, tmp_path, model_type, monkeypatch):
+    worse = itertools.count(0, -1)  # the first of the two is the best
+    monkeypatch.setattr(script, "metrics_function", lambda names, samples=0: lambda _: {"macro_f1": float(next(worse))})
+    script.main(scratch("images", tmp_path, *picture_words(pictures, model_type), "--num_train_epochs", "2"))
+    folders = ("checkpoint-6", "checkpoint-12", "")
+    best, last, kept = (load_file(tmp_path / folder / "model.safetensors") for folder in folders)
+    assert all(torch.equal(kept[name], best[name]) for name in kept)
+    assert not any(torch.equal(kept[name], last[name]) for name in kept if name.endswith("weight"))
 
 
 def test_examples_of_a_plain_text_are_split_by_its_lines(script, tmp_path):
