@@ -4,8 +4,8 @@
     python scripts/lecture_studies.py all --encoder bert.whl --models space/models --output_dir out/studies
 
 `list` says what there is. Each study writes ``NAME.json``, ``NAME.png`` and ``NAME.svg``; `worksheet` writes exercises
-and solutions to print. One takes seconds, but for `recurrence`, which measures for about five minutes: set
-OMP_NUM_THREADS=1 for times that compare. `python` needs an encoder and `alignment` trained translators; without them
+and solutions to print. One takes seconds, but for `recurrence`, which measures for a minute or two and needs 3 GB of
+memory: set OMP_NUM_THREADS=1 for times that compare. `python` needs an encoder and `alignment` trained translators; without them
 `all` says so and goes on. With ``--quick`` all together take seconds, at sizes that prove nothing.
 """
 

@@ -42,7 +42,7 @@ def bars(axes: Any, names: Sequence[str], values: Sequence[float], form: str = "
     )
     axes.set_yticks(range(len(values)), labels, fontfamily=families)
     axes.invert_yaxis()
-    axes.margins(x=0.2)
+    axes.margins(x=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set(**settings)
 
