@@ -38,9 +38,10 @@ def sides():
 def write_pieces(path, texts, **special):
     """Train a SentencePiece model; give its pieces."""
     model = io.BytesIO()
+    options = {"model_type": "unigram", "vocab_size": 420, "hard_vocab_limit": False} | special
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts), model_writer=model, vocab_size=420, character_coverage=0.98,
-        model_type="unigram", hard_vocab_limit=False, minloglevel=2, num_threads=1, **special,
+        sentence_iterator=iter(texts), model_writer=model, character_coverage=0.98, minloglevel=2, num_threads=1,
+        **options,
     )  # fmt: skip
     path.write_bytes(model.getvalue())
     pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())

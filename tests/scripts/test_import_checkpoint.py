@@ -6,6 +6,8 @@ import sys
 import pytest
 import torch
 from hub.checkpoints import write_checkpoint
+from hub.single_stacks import write_single_stack
+from safetensors.torch import load_file
 from scripting import ROOT
 from transformers import AutoModelForSeq2SeqLM
 
@@ -45,6 +47,24 @@ def test_there_and_back(call, tmp_path):
     assert "<- encoder_intermediate_size" in printed and "MarianMTModel" in printed
     back = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "back")
     assert all(torch.equal(back.state_dict()[name], tensor) for name, tensor in theirs.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines"),
+    [
+        ("gpt2", ["= 16         <- n_embd", "tokenizer: GPT2Tokenizer", "AttnGptForCausalLM"]),
+        ("llama", ["<- rope_parameters", "tokenizer: TokenizersBackend", "AttnGptForCausalLM"]),
+        ("bert", ["<- hidden_act", "tokenizer: BertTokenizer", "AttnBertForMaskedLM"]),
+    ],
+)
+def test_single_stacks_there_and_back(call, kind, lines, tmp_path):
+    write_single_stack(kind, tmp_path / "theirs")
+    printed = call("import_checkpoint", "--checkpoint", tmp_path / "theirs", "--output_dir", tmp_path / "ours")
+    assert all(line in printed for line in lines), printed
+    back = ("--export", "--checkpoint", tmp_path / "ours", "--output_dir", tmp_path / "back")
+    assert "<- hidden_size" in call("import_checkpoint", *back)
+    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("theirs", "back"))
+    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_an_imported_model_is_evaluated(call, tmp_path):
