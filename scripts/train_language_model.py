@@ -55,7 +55,14 @@ from hf_attn.evaluation.language import (
     replaced_numbers,
 )
 from hf_attn.evaluation.ngram import causal_floors, masked_floors
-from hf_attn.training import ClockCallback, TimeLimitCallback, find_checkpoint, last_checkpoints, load_average
+from hf_attn.training import (
+    ClockCallback,
+    TimeLimitCallback,
+    find_checkpoint,
+    last_checkpoints,
+    load_average,
+    mean_loss,
+)
 from hf_attn.training.arguments import parse_overrides
 from hf_attn.training.language_arguments import (
     LanguageModelArguments,
@@ -181,8 +188,10 @@ def train(run: Run) -> None:
     """Train to the end, average the last checkpoints if asked, and save model and tokenizer."""
     trainer = run.trainer
     output = Path(str(trainer.args.output_dir))
-    result = trainer.train(resume_from_checkpoint=run.checkpoint)
-    trainer.save_metrics("train", {"train_loss": result.training_loss, "train_steps": trainer.state.global_step})
+    trainer.train(resume_from_checkpoint=run.checkpoint)
+    if trainer.args.should_save:  # what an earlier call measured, it measured on other weights
+        (output / "all_results.json").unlink(missing_ok=True)
+    trainer.save_metrics("train", {"train_loss": mean_loss(trainer.state), "train_steps": trainer.state.global_step})
     model = cast(PreTrainedModel, trainer.accelerator.unwrap_model(trainer.model))
     if run.data_args.average_checkpoints > 1:
         load_average(model, last_checkpoints(output, run.data_args.average_checkpoints))

@@ -35,7 +35,6 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerFast,
     TrainerCallback,
-    TrainerState,
     set_seed,
 )
 
@@ -59,6 +58,7 @@ from hf_attn.training import (
     is_readable,
     last_checkpoints,
     load_average,
+    mean_loss,
     model_from_config,
     pair_lengths,
     parse_arguments,
@@ -269,15 +269,6 @@ def train(run: Run) -> None:
     trainer.save_state()
     if trainer.args.should_save:
         write_record(output, run.model_args, run.data_args, trainer.args)
-
-
-def mean_loss(state: TrainerState) -> float:
-    """Compute the training loss of the whole run from its log; the Trainer's begins anew when a run resumes."""
-    total, step = 0.0, 0
-    for entry in state.log_history:
-        if "loss" in entry:
-            total, step = total + entry["loss"] * (entry["step"] - step), entry["step"]
-    return total / max(step, 1)
 
 
 def translate_test_set(run: Run) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from .arguments import (
 )
 from .averaging import average_checkpoints, last_checkpoints, load_average
 from .batching import ResumableTrainer, TokenBatchSampler, TokenBatchTrainer, pair_lengths
-from .callbacks import ClockCallback, PatienceCallback, TimeLimitCallback
+from .callbacks import ClockCallback, PatienceCallback, TimeLimitCallback, mean_loss
 from .checkpoints import is_readable, last_complete_checkpoint
 from .denoising import DenoisingCollator, SpanCorruptionCollator
 from .language_modeling import CausalCollator, LanguageModelTrainer, MaskingCollator, ReplacedTokenPretraining
@@ -51,6 +51,7 @@ __all__ = [
     "last_checkpoints",
     "last_complete_checkpoint",
     "load_average",
+    "mean_loss",
     "model_from_config",
     "pair_lengths",
     "parse_arguments",

@@ -93,3 +93,12 @@ class PatienceCallback(EarlyStoppingCallback):
         state.best_metric = best
         if self.early_stopping_patience_counter >= self.early_stopping_patience:
             control.should_training_stop = True
+
+
+def mean_loss(state: TrainerState) -> float:
+    """Compute the training loss of the whole run from its log; the Trainer's begins anew when a run resumes."""
+    total, step = 0.0, 0
+    for entry in state.log_history:
+        if "loss" in entry:
+            total, step = total + entry["loss"] * (entry["step"] - step), entry["step"]
+    return total / max(step, 1)

@@ -98,6 +98,8 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(script, runs, tmp_path, 
     script.main(command(kind, tmp_path, "--do_eval", "false"))
     assert re.search(r"Resuming from \S*checkpoint-2", capsys.readouterr().out)
     whole, resumed = (load_file(where / "model.safetensors") for where in (folder, tmp_path))
+    numbers = [json.loads((where / "train_results.json").read_text()) for where in (folder, tmp_path)]
+    assert numbers[0] == pytest.approx(numbers[1])  # the loss is that of the whole run
     assert whole.keys() == resumed.keys() and all(torch.equal(whole[name], resumed[name]) for name in whole)
     first = load_file(folder / "checkpoint-2" / "model.safetensors")
     assert not any(torch.equal(first[name], whole[name]) for name in whole.keys() & first.keys())
