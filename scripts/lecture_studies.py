@@ -5,8 +5,8 @@
 
 `list` says what there is. Each study writes ``NAME.json``, ``NAME.png`` and ``NAME.svg``; `worksheet` writes exercises
 and solutions to print. One takes seconds, but for `recurrence`, which measures for a minute or two and needs 3 GB of
-memory: set OMP_NUM_THREADS=1 for times that compare. `python` needs an encoder and `alignment` trained translators; without them
-`all` says so and goes on. With ``--quick`` all together take seconds, at sizes that prove nothing.
+memory: set OMP_NUM_THREADS=1 for times that compare. `python` needs an encoder and `alignment` trained translators;
+without them `all` says so and goes on. With ``--quick`` all together take seconds, at sizes that prove nothing.
 """
 
 import inspect

@@ -5,7 +5,7 @@
 
 Six kinds: dot, scaled dot (Vaswani 2017, arXiv 1706.03762, eq. 1), additive (Bahdanau 2015, 1409.0473, A.1.2), general
 (Luong 2015, 1508.04025, eq. 8), self-attention under a causal mask, two heads. Vectors and matrices have whole numbers,
-scores too but for tanh and the scale, which is 2; no two scores of the first row are the same, and none lies more than
+scores too but for tanh and the scale, which is 2; no two scores of the last query are the same, and none lies more than
 4 above another. Look at: solutions round to three places at the end only, so that a sum of rounded weights may miss 1
 by 0.001. `worksheet_text.py` writes them down, in English or Korean.
 """

@@ -33,7 +33,8 @@ LANGUAGES = {
         "ask_two_heads": "Head 1 reads coordinates 1 and 2 of every vector, head 2 coordinates 3 and 4. Compute scores "
         "{formula}, weights and context of each head, and join the contexts. Round the weights to three places.",
         "table": "e^x:",
-        "tanh": "tanh(0) = 0, tanh(1) = 0.762, tanh(2) = 0.964, tanh(3) = 0.995, tanh(4) = 0.999, tanh(-x) = -tanh(x)",
+        "tanh": "tanh(0) = 0, tanh(1) = 0.762, tanh(2) = 0.964, tanh(3) = 0.995, tanh(4) = 0.999, tanh(-x) = -tanh(x); "
+        "for e^x, a calculator",
         "head": "head {head}",
         "query_row": "word {row}",
         "products": "q · k",
@@ -64,7 +65,8 @@ LANGUAGES = {
         "헤드마다 점수 {formula}, 가중치, 문맥 벡터를 구하고 두 문맥 벡터를 이어 붙이시오. "
         "가중치는 소수 셋째 자리까지 반올림한다.",
         "table": "e^x 표:",
-        "tanh": "tanh(0) = 0, tanh(1) = 0.762, tanh(2) = 0.964, tanh(3) = 0.995, tanh(4) = 0.999, tanh(-x) = -tanh(x)",
+        "tanh": "tanh(0) = 0, tanh(1) = 0.762, tanh(2) = 0.964, tanh(3) = 0.995, tanh(4) = 0.999, tanh(-x) = -tanh(x). "
+        "e^x는 계산기로 구한다.",
         "head": "헤드 {head}",
         "query_row": "단어 {row}",
         "products": "q · k",
@@ -114,7 +116,10 @@ def write_exercise(exercise: dict[str, Any], number: int, language: str) -> list
     ]
     if kind == "additive":
         return [*blocks, ("p", words["tanh"])]
-    powers = sorted(set(scores))
+    # more than is needed, so that the table does not give the scores away
+    step = 0.5 if kind in ("scaled_dot", "causal") else 1
+    first = math.floor(min(scores)) - 1
+    powers = [first + step * place for place in range(round((math.ceil(max(scores)) + 1 - first) / step) + 1)]
     rows = [["x", *(f"{power:g}" for power in powers)], ["e^x", *(f"{math.exp(power):.3f}" for power in powers)]]
     return [*blocks, ("p", words["table"]), ("t", rows)]
 

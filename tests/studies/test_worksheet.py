@@ -81,11 +81,12 @@ def test_worksheets_ask_and_solutions_answer(language):
     assert bool(re.search("[가-힣]", asked)) == bool(re.search("[가-힣]", answered)) == (language == "ko")
 
 
-def test_the_table_of_exponentials_has_all_that_is_needed():
+def test_the_table_of_exponentials_has_all_that_is_needed_and_more():
     result = worksheet.run(kinds=["scaled_dot"], count=1, languages=["en"])
     (scores,) = result["exercises"][0]["solution"]["scores"][0]
     table = worksheet.files(result)["worksheet-en.md"]
     assert all(f"| {x:g} " in table and f"| {math.exp(x):.3f} " in table for x in scores)
+    assert table.count(" |", table.index("| e^x |")) > 2 * len(scores)
 
 
 def test_pages_are_whole_and_in_their_language():
