@@ -10,6 +10,7 @@ is ever read: no path, file or Hub id comes from a visitor, and no request leave
 
 import functools
 import inspect
+import json
 import math
 import os
 import re
@@ -89,12 +90,12 @@ def load_models(folder: Path) -> dict[str, Translator]:
         folder: holds one folder for each model, e.g. `en-fr-bahdanau`; need not exist.
 
     Returns:
-        Name and model, in the order of ARCHITECTURES within each pair of languages.
+        Name and model of each that translates, in the order of ARCHITECTURES within each pair of languages.
 
     Raises:
         ValueError: if a model's name does not say what it translates.
     """
-    names = [path.parent.name for path in folder.glob("*/config.json")]
+    names = [path.parent.name for path in folder.glob("*/config.json") if translates(path)]
     for name in names:
         if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}-[a-z0-9_-]+", name):
             raise ValueError(f"model folder is {name!r}; its name must be languages and architecture: en-fr-bahdanau")
@@ -105,6 +106,12 @@ def load_models(folder: Path) -> dict[str, Translator]:
         tokenizer = translator.tokenizer
         tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST_SENTENCE)
     return models
+
+
+def translates(config: Path) -> bool:
+    """Tell whether a configuration is that of a translation model; the folder may hold others."""
+    described = json.loads(config.read_text(encoding="utf-8"))
+    return bool(described.get("is_encoder_decoder")) and described.get("model_type") != "vision-encoder-decoder"
 
 
 def pair_of(name: str) -> str:

@@ -175,6 +175,8 @@ def test_a_shipped_card_is_that_of_its_numbers(name):
     plan = yaml.safe_load((ROOT / "space" / "models.yaml").read_text(encoding="utf-8"))
     assert (folder / "README.md").read_text(encoding="utf-8") == script.card(name, folder, plan)
     measured = json.loads((folder / "results.json").read_text(encoding="utf-8"))["measured"]
+    if "bleu" not in measured:  # it does not translate
+        return
     found = {
         result.metric_type: result.metric_value for result in ModelCard.load(folder / "README.md").data.eval_results
     }

@@ -160,6 +160,52 @@ def test_sizes_are_limited(script, arguments, tmp_path, monkeypatch):
         script.main(args)
 
 
+OTHERS = {name: model for name, model in PLAN["models"].items() if "evaluate" in model}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_does_not_translate_has_a_card_that_says_what_was_measured(script, tmp_path, name):
+    model = OTHERS[name]
+    measured = {score: 0.12345678 for score in model["scores"]}
+    results = {"updates": 6000, "parameters": 1234, "measured": measured}
+    (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    card = script.card(name, tmp_path, PLAN)
+    metadata = ModelCard(card).data.to_dict()
+    assert metadata["license"] in ("apache-2.0", "cc0-1.0") and metadata["pipeline_tag"] in model["metadata"].values()
+    for title in model["scores"].values():
+        assert f"| {title} | 0.1235 |" in card
+    assert f'"{name}"' in card and "1,234 parameters, stored in float16" in card and "6,000 updates on " in card
+    assert not re.search(r"[{}]|None", card)
+    assert (SCRIPTS / model["evaluate"].split()[0]).is_file() and "{folder}" in model["evaluate"]
+
+
+def test_a_language_model_is_stored_measured_and_checked(monkeypatch, tmp_path, capsys):
+    script, trainer = load_script("scripts/ship_models.py"), load_script("scripts/train_language_model.py")
+    monkeypatch.setattr(script, "run_script", lambda words: trainer.main(words[1:]))
+    few = "--phrasebook en --max_train_samples 60 --max_eval_samples 20 --disable_tqdm true"
+    small = "--recipe tiny --max_steps 2 --vocab_size 300 --config_overrides hidden_size=16,num_attention_heads=2"
+    trainer.main(f"--objective clm {few} {small} --output_dir {tmp_path / 'trained' / 'bible' / 'gpt'}".split())
+    plan = {"data": PLAN["data"], "models": {"bible-gpt": dict(OTHERS["bible-gpt"])}}
+    command = "train_language_model.py --objective clm --do_train false --model_name_or_path {folder} --output_dir "
+    plan["models"]["bible-gpt"]["evaluate"] = f"{command}{{output}} {few}"
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan), encoding="utf-8")
+    folders = {"trained_dir": str(tmp_path / "trained"), "output_dir": str(tmp_path / "shipped")}
+    args = script.ShipArguments(**folders, config=str(tmp_path / "plan.yaml"))
+    script.main(args)
+    folder = tmp_path / "shipped" / "bible-gpt"
+    assert sorted(file.name for file in folder.iterdir()) == FILES
+    assert {tensor.dtype for tensor in load_file(folder / "model.safetensors").values()} == {torch.float16}
+    measured = json.loads((folder / "results.json").read_text())["measured"]
+    assert measured["eval_perplexity"] > 1 and set(measured) == set(OTHERS["bible-gpt"]["scores"])
+    args.check = True
+    script.main(args)
+    assert "bible-gpt: as its card says\n" in capsys.readouterr().out
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: tensor * 2 for name, tensor in weights.items()}, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ValueError, match="numbers are not those of the cards"):
+        script.main(args)
+
+
 def test_mistakes(script, tmp_path):
     with pytest.raises(ValueError, match="models has en-de-gpt; .* lists en-fr-none, "):
         script.main(script.ShipArguments(models=["en-de-gpt"]))
@@ -173,10 +219,13 @@ def test_the_planned_models_fit_and_have_cards(script, tmp_path):
     assert list(PLAN["models"]) == [
         *("en-fr-none", "en-fr-bahdanau", "en-fr-luong", "en-fr-convs2s", "en-fr-transformer"),
         *("en-ko-bahdanau", "en-ko-transformer", "en-it-bahdanau", "en-it-transformer"),
+        *("bible-gpt", "bible-bert", "digits-vit", "shapes-captioner"),
     ]
     tokenizer = train_tokenizer(["a b"], 300)
     sizes = []
     for name, model in PLAN["models"].items():
+        if "recipe" not in model:
+            continue
         recipe, data = RECIPES[model["recipe"]], PLAN["data"][model["data"]]
         network = build_model(model["recipe"], tokenizer, vocab_size=recipe.arguments["vocab_size"])
         sizes.append(network.num_parameters() * 2 / 1e6 + 0.5)  # and the tokenizer
