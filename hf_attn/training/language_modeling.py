@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
-from transformers.modeling_outputs import ModelOutput
-from transformers.utils.generic import can_return_tuple
+from transformers.utils.generic import ModelOutput, can_return_tuple
 
 from ..models.checks import is_whole
 from ..models.configuration_attn_bert import AttnBertConfig
