@@ -56,7 +56,7 @@ def trained(tmp_path_factory):
     arguments = Seq2SeqTrainingArguments(
         str(tmp_path_factory.mktemp("trained")), max_steps=100, learning_rate=1e-2, per_device_train_batch_size=6,
         predict_with_generate=True, generation_max_length=5, use_cpu=True, disable_tqdm=True, save_strategy="no",
-        logging_steps=10, lr_scheduler_type="constant", report_to="none",
+        logging_steps=1, lr_scheduler_type="constant", report_to="none",
     )  # fmt: skip
     trainer = Seq2SeqTrainer(make_pair(cross_attention_hidden_size=16), arguments, train_dataset=rows)
     trainer.train()
@@ -66,7 +66,7 @@ def trained(tmp_path_factory):
 def test_the_trainer_teaches_it_to_say_what_is_in_a_picture(trained):
     _, log, result = trained
     losses = [entry["loss"] for entry in log if "loss" in entry]
-    assert losses[0] > 1.0 and losses[-1] < 0.1
+    assert losses[0] > 1.5 and losses[-1] < 0.1
     assert result.predictions[:, 1:4].tolist() == CAPTIONS.tolist()
     assert result.metrics["test_loss"] < 0.1
 
