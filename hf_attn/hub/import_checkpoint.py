@@ -180,7 +180,7 @@ def _token_id(token: int | str | None, tokenizer: Tokenizers | None) -> int | No
     """Give the id of a token of the target side."""
     if not isinstance(token, str):
         return token
-    target = tokenizer[1] if isinstance(tokenizer, tuple) else tokenizer
+    target: Any = tokenizer[1] if isinstance(tokenizer, tuple) else tokenizer
     ids = {} if target is None else target.get_vocab()
     if token not in ids:
         where = "there is no tokenizer" if target is None else "the tokenizer does not have it"
