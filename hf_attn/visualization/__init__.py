@@ -10,6 +10,7 @@ from .alignment_html import alignment_html
 from .extract import GeneratedAttentions, attention_rollout, attentions_from_generate, to_bertviz
 from .failure_sheet import failure_sheet
 from .page import HtmlPage
+from .picture_html import caption_html
 from .steps import attention_steps
 from .steps_html import steps_html
 
@@ -28,6 +29,7 @@ __all__ = [
     "attention_steps",
     "attentions_from_generate",
     "caption_figure",
+    "caption_html",
     "failure_sheet",
     "steps_html",
     "head_error_rates",

@@ -1,6 +1,11 @@
 """Pictures under attention weights: patches as bright as their weights, words readable, rollout by the formula."""
 
+import base64
+import io
+import json
+import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from hf_attn.inference import Caption
-from hf_attn.visualization import attention_rollout, caption_figure, patch_figure
+from hf_attn.visualization import attention_rollout, caption_figure, caption_html, patch_figure
 
 GRID = (2, 3)
 
@@ -162,3 +167,33 @@ def test_clear_errors():
     caption.tokens = []
     with pytest.raises(ValueError, match="empty"):
         caption_figure(caption)
+
+
+def test_a_page_holds_the_picture_the_words_and_the_weights():
+    caption = make_caption(["a", "<img src=x onerror=alert(1)>", "red"])
+    page = caption_html(caption).document
+    assert "<img src=x" not in page and page.count("<button") == 4 and page.count("<span></span>") == 6
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
+    expected = caption.cross_attentions.mean(dim=1)[:, :, 1:]
+    torch.testing.assert_close(torch.tensor(data), expected, atol=6e-5, rtol=0)
+    png = base64.b64decode(re.search(r"data:image/png;base64,([^\"]*)", page)[1])
+    with Image.open(io.BytesIO(png)) as picture:
+        assert picture.size == (30, 20) and picture.getpixel((3, 3)) == (255, 255, 255)
+    assert not re.findall(r"https?://", page)
+    with pytest.raises(ValueError, match="empty"):
+        caption_html(replace(caption, tokens=[]))
+
+
+@pytest.mark.browser
+def test_pointing_at_a_word_lights_what_it_looked_at(open_page):
+    caption = make_caption(["a", "red"])
+    page = open_page(caption_html(caption).document)
+    page.locator("#words button").nth(1).hover()
+    weights = caption.cross_attentions[1].mean(dim=0)[1, 1:]
+    shown = [float(patch.evaluate("patch => patch.style.opacity")) for patch in page.locator("#veil span").all()]
+    assert shown == pytest.approx((0.86 * (1 - weights / weights.max())).tolist(), abs=2e-3)
+    page.locator("#layer").select_option(index=0)
+    weights = caption.cross_attentions[0].mean(dim=0)[1, 1:]
+    shown = [float(patch.evaluate("patch => patch.style.opacity")) for patch in page.locator("#veil span").all()]
+    assert shown == pytest.approx((0.86 * (1 - weights / weights.max())).tolist(), abs=2e-3)
