@@ -113,19 +113,23 @@ def asking(model, source: torch.Tensor, prompt: Prefix = ()) -> NextLogProbs:
     """Let a model answer: teacher-forced, without a cache, so that nothing has to be reordered.
 
     Args:
-        model: An encoder-decoder.
-        source: Ids of one source without padding, (1, source_len).
-        prompt: What the decoder has read after its start token.
+        model: An encoder-decoder, or a decoder alone.
+        source: Ids of one source without padding, (1, source_len); for a decoder alone the text that it goes on with.
+        prompt: What the decoder has read after its start token, or after the source.
     """
     known: dict[Prefix, list[float]] = {}
 
     def next_log_probs(prefixes: list[Prefix]) -> list[list[float]]:
         new = [prefix for prefix in prefixes if prefix not in known]
         if new:
-            start = model.config.decoder_start_token_id
-            targets = torch.tensor([(start, *prompt, *prefix) for prefix in new])
+            two = model.config.is_encoder_decoder
+            begin = [model.config.decoder_start_token_id] if two else source[0].tolist()
+            read = torch.tensor([(*begin, *prompt, *prefix) for prefix in new])
+            inputs = (
+                {"input_ids": source.expand(len(new), -1), "decoder_input_ids": read} if two else {"input_ids": read}
+            )
             with torch.no_grad():
-                logits = model(source.expand(len(new), -1), decoder_input_ids=targets, use_cache=False).logits
+                logits = model(**inputs, use_cache=False).logits
             known.update(zip(new, logits[:, -1].log_softmax(dim=-1).tolist(), strict=True))
         return [known[prefix] for prefix in prefixes]
 

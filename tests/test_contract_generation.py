@@ -25,6 +25,9 @@ WAYS = {
 }
 ALL = pytest.mark.parametrize("case", cases(generates=True, seq2seq=True))
 FAMILIES = pytest.mark.parametrize("case", cases(generates=True, variants=False, seq2seq=True))
+# decoders that stand alone as well: their source is the text that they go on with
+WRITERS = pytest.mark.parametrize("case", cases(generates=True))
+WRITER_FAMILIES = pytest.mark.parametrize("case", cases(generates=True, variants=False))
 
 
 @functools.cache
@@ -35,21 +38,36 @@ def lively(case: Case):
     double precision, since large matrices make large rounding errors.
     """
     for seed in range(30):
-        for sharpness, louder in ((3.0, 1.0), (1.0, 10.0)):
+        for sharpness, louder in ((3.0, 1.0), (1.0, 10.0), (6.0, 1.0)):
             model = case.model(seed=seed, sharpness=sharpness, tie_word_embeddings=False).double()
             with torch.no_grad():
-                model.get_decoder().embed_tokens.weight.mul_(louder)
-            outputs = generate(model, **source(case))
-            written = {token for row in outputs.tolist() for token in row[1:] if token > END}
-            if len(written) >= 5 and len({tuple(row) for row in outputs.tolist()}) == len(LENGTHS):
+                model.base_model.get_decoder().embed_tokens.weight.mul_(louder)
+            rows = written(model, source(case), generate(model, **source(case))).tolist()
+            tokens = {token for row in rows for token in row if token > END}
+            if len(tokens) >= 5 and len({tuple(row) for row in rows}) == len(LENGTHS):
                 return model
     raise AssertionError(f"no lively model of {case.id}")
 
 
 def source(case: Case, lengths=LENGTHS) -> dict:
-    """Ids and mask, padded on the right."""
+    """Ids and mask, padded on the right; without ends and padded on the left where they are gone on with."""
     batch = case.batch(lengths=lengths, targets=lengths)
-    return {name: batch[name] for name in ("input_ids", "attention_mask")}
+    inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+    if case.is_encoder_decoder:
+        return inputs
+    ids, others = inputs["input_ids"], 5 + 7 * torch.arange(len(lengths))[:, None]
+    return padded_left(inputs | {"input_ids": torch.where(ids == END, others, ids)})
+
+
+def begun(model, inputs: dict, row: int) -> tuple[int, ...]:
+    """What stands in an output before the first token that the model chose, padding included."""
+    config = model.config
+    return (config.decoder_start_token_id,) if config.is_encoder_decoder else tuple(inputs["input_ids"][row].tolist())
+
+
+def written(model, inputs: dict, outputs):
+    """The tokens of outputs, (rows, length), that the model chose."""
+    return outputs[:, len(begun(model, inputs, 0)) :]
 
 
 def generate(model, **options):
@@ -87,7 +105,7 @@ def asking(model, inputs: dict, row: int, prompt=()):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@ALL
+@WRITERS
 def test_the_cache_changes_no_id_and_no_score(case, way):
     model = lively(case)
     first, second = (detailed(model, **source(case), **WAYS[way], use_cache=cache) for cache in (True, False))
@@ -98,24 +116,26 @@ def test_the_cache_changes_no_id_and_no_score(case, way):
 
 
 @pytest.mark.parametrize("way", ["greedy", "beams"])
-@ALL
+@WRITERS
 def test_a_sentence_becomes_the_same_alone_and_wherever_the_padding_stands(case, way):
     model, inputs, options = lively(case), source(case), WAYS[way]
     together = detailed(model, **inputs, **options)
-    for other in (
+    others = [
         {"input_ids": inputs["input_ids"]},  # the mask is inferred
-        padded_left(inputs),
-        {"input_ids": padded_left(inputs)["input_ids"]},
         {"input_ids": inputs["input_ids"], "attention_mask": inputs["attention_mask"].bool()},
         {"input_ids": inputs["input_ids"].int(), "attention_mask": inputs["attention_mask"].float()},
-    ):
+    ]
+    if case.is_encoder_decoder:
+        others += [padded_left(inputs), {"input_ids": padded_left(inputs)["input_ids"]}]
+    for other in others:
         output = detailed(model, **other, **options)
-        assert torch.equal(output.sequences, together.sequences)
+        assert output.sequences.tolist() == together.sequences.tolist()
         assert largest_difference(output.scores, together.scores) < 1e-5
     count = options.get("num_return_sequences", 1)
-    for row, length in enumerate(LENGTHS):
-        alone = generate(model, input_ids=inputs["input_ids"][row : row + 1, :length], **options)
-        expected = together.sequences[row * count : (row + 1) * count]
+    for row, real in enumerate(inputs["attention_mask"].bool()):
+        single = {"input_ids": inputs["input_ids"][row : row + 1, real]}
+        alone = written(model, single, generate(model, **single, **options))
+        expected = written(model, inputs, together.sequences)[row * count : (row + 1) * count]
         assert torch.equal(alone, expected[:, : alone.shape[1]])
         assert expected[:, alone.shape[1] :].eq(0).all()
 
@@ -229,7 +249,7 @@ def test_every_kind_of_cache_is_equal_or_refused(case, kind):
             assert kind == "dynamic" or "Static" in type(output.cache.self_attention_cache).__name__
 
 
-@ALL
+@WRITERS
 def test_a_static_cache_longer_than_needed_changes_nothing(case):
     """The library makes it as long as the longest of an earlier call."""
     model, inputs = lively(case), source(case)
@@ -244,7 +264,7 @@ def test_a_static_cache_longer_than_needed_changes_nothing(case):
     assert largest_difference(output.scores, expected.scores) < 1e-5
 
 
-@ALL
+@WRITERS
 def test_assisted_decoding_is_greedy_or_refused(case):
     model, inputs = lively(case), source(case)
     alone = {"input_ids": inputs["input_ids"][:1]}
@@ -272,7 +292,7 @@ def test_assisted_decoding_is_greedy_or_refused(case):
     ],
     ids=["contrastive", "dola", "groups", "constrained"],
 )
-@FAMILIES
+@WRITER_FAMILIES
 def test_searches_that_left_the_library_are_refused_by_it(case, options):
     with pytest.raises(ValueError, match="trust_remote_code=True"):
         generate(lively(case), **source(case), **options)
@@ -527,7 +547,7 @@ def test_weights_and_states_of_the_steps_are_those_of_forced_decoding(case):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@FAMILIES
+@WRITER_FAMILIES
 def test_transition_scores_are_forced_log_probabilities(case, way):
     model, inputs = lively(case), source(case)
     output = detailed(model, **inputs, **WAYS[way])
@@ -535,10 +555,15 @@ def test_transition_scores_are_forced_log_probabilities(case, way):
     found = model.compute_transition_scores(output.sequences, output.scores, beams, normalize_logits=beams is None)
     count = WAYS[way].get("num_return_sequences", 1)
     repeated = {name: tensor.repeat_interleave(count, dim=0) for name, tensor in inputs.items()}
+    new = written(model, inputs, output.sequences)
+    forced = {"decoder_input_ids": output.sequences[:, :-1]}
+    if not case.is_encoder_decoder:
+        mask = torch.nn.functional.pad(repeated.pop("attention_mask"), (0, new.shape[1] - 1), value=1)
+        repeated, forced = {"input_ids": output.sequences[:, :-1]}, {"attention_mask": mask}
     with torch.no_grad():
-        logits = model(**repeated, decoder_input_ids=output.sequences[:, :-1]).logits
-    log_probs = logits.float().log_softmax(-1).gather(2, output.sequences[:, 1:, None])[:, :, 0]
-    after_end = (output.sequences[:, 1:] == END).cumsum(1) - (output.sequences[:, 1:] == END).long() > 0
+        logits = model(**repeated, **forced).logits[:, -new.shape[1] :]
+    log_probs = logits.float().log_softmax(-1).gather(2, new[:, :, None])[:, :, 0]
+    after_end = (new == END).cumsum(1) - (new == END).long() > 0
     torch.testing.assert_close(
         found.masked_fill(after_end, 0), log_probs.masked_fill(after_end, 0), atol=1e-4, rtol=1e-4
     )
@@ -548,11 +573,11 @@ def test_transition_scores_are_forced_log_probabilities(case, way):
         torch.testing.assert_close(output.sequences_scores, scores, atol=1e-4, rtol=1e-4)
 
 
-@ALL
+@WRITERS
 def test_special_ids_and_settings_are_in_the_generation_configuration_and_survive(case, tmp_path):
     model, inputs = lively(case), source(case)
     names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
-    for name in names:
+    for name in names if case.is_encoder_decoder else names[:3]:
         assert getattr(model.generation_config, name) == getattr(model.config, name) is not None
     settings = {"max_new_tokens": 6, "num_beams": 3, "length_penalty": 2.0, "no_repeat_ngram_size": 2}
     expected = model.generate(**inputs, **settings)
@@ -566,4 +591,5 @@ def test_special_ids_and_settings_are_in_the_generation_configuration_and_surviv
         "_from_model_config": None
     }
     assert torch.equal(loaded.generate(**inputs), expected)
-    assert not torch.equal(model.generate(**inputs, max_new_tokens=6), expected[:, :7])
+    plain = model.generate(**inputs, max_new_tokens=6)
+    assert not torch.equal(plain, expected[:, : plain.shape[1]])

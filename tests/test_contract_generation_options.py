@@ -3,8 +3,9 @@
 import pytest
 import reference_search
 import torch
+from contract import cases
 from parity.twin_models import ragged_batch, random_model
-from test_contract_generation import END, FAMILIES, STEPS, asking, generate, lively, source
+from test_contract_generation import END, STEPS, WRITER_FAMILIES, asking, begun, generate, lively, source, written
 from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteriaList
 from transformers.generation.streamers import BaseStreamer
 
@@ -23,13 +24,13 @@ def only(row, tokens):
     return without(row, set(range(len(row))) - set(tokens))
 
 
-def repetition_penalty(read, row):
+def repetition_penalty(read, row, new):
     """What was read becomes less probable: its log-probability doubles. (Beam search has the option so; greedy search
     changes logits, and divides positive ones.)"""
     return [2 * log_prob if token in read else log_prob for token, log_prob in enumerate(row)]
 
 
-def no_repeated_pair(read, row):
+def no_repeated_pair(read, row, new):
     """No two tokens that follow each other do so twice."""
     seen = {second for first, second in zip(read, read[1:], strict=False) if first == read[-1]}
     return without(row, seen)
@@ -45,78 +46,85 @@ class OddOnly(LogitsProcessor):
 
 
 # name: what generate() is given, and what it does to a row of log-probabilities after the tokens read (the start first)
+# and the number of those that the model chose
 RULES = {
-    "suppress_tokens": ({"suppress_tokens": [*range(3, 30)]}, lambda read, row: without(row, range(3, 30))),
+    "suppress_tokens": ({"suppress_tokens": [*range(3, 30)]}, lambda read, row, new: without(row, range(3, 30))),
     "begin_suppress_tokens": (
         {"begin_suppress_tokens": [*range(2, 30)]},
-        lambda read, row: without(row, range(2, 30)) if len(read) == 1 else row,
+        lambda read, row, new: row if new else without(row, range(2, 30)),
     ),
     "bad_words_ids": (
         {"bad_words_ids": [[token] for token in range(20, 30)] + [[8, 8], [5, 9]]},
-        lambda read, row: without(
+        lambda read, row, new: without(
             row, {*range(20, 30)} | ({8} if read[-1] == 8 else set()) | ({9} if read[-1] == 5 else set())
         ),
     ),
-    "forced_bos_token_id": ({"forced_bos_token_id": 9}, lambda read, row: only(row, [9]) if len(read) == 1 else row),
+    "forced_bos_token_id": ({"forced_bos_token_id": 9}, lambda read, row, new: row if new else only(row, [9])),
     "forced_eos_token_id": (
         {"forced_eos_token_id": END},
-        lambda read, row: only(row, [END]) if len(read) == STEPS else row,
+        lambda read, row, new: only(row, [END]) if new == STEPS - 1 else row,
     ),
     "no_repeat_ngram_size": ({"no_repeat_ngram_size": 2}, no_repeated_pair),
+    "no_repeated_token": ({"no_repeat_ngram_size": 1}, lambda read, row, new: without(row, set(read))),
     "prefix_allowed_tokens_fn": (
-        {"prefix_allowed_tokens_fn": lambda row, read: [3 + 2 * row + len(read), END + 9 - len(read)]},
+        {"prefix_allowed_tokens_fn": lambda row, read: [3 + 2 * row + len(read) % 7, 20 - len(read) % 7]},
         None,  # depends on the row: see the test
     ),
     "logits_processor": (
         {"logits_processor": LogitsProcessorList([OddOnly()])},
-        lambda read, row: [x if token % 2 or token == END else NEVER for token, x in enumerate(row)],
+        lambda read, row, new: [x if token % 2 or token == END else NEVER for token, x in enumerate(row)],
     ),
 }
 
 
-@pytest.mark.parametrize("name", RULES)
-@FAMILIES
+def ruled_cases():
+    """Every rule for every family that it changes something for: a decoder alone has begun with its prompt, and the
+    random ones do not write a pair twice."""
+    for param in cases(generates=True, variants=False):
+        for name in RULES:
+            if param.values[0].is_encoder_decoder or name not in ("forced_bos_token_id", "no_repeat_ngram_size"):
+                yield pytest.param(*param.values, name, id=f"{param.id}-{name}")
+
+
+@pytest.mark.parametrize("case, name", list(ruled_cases()))
 def test_an_option_does_what_its_rule_says(case, name):
     model, inputs = lively(case), source(case)
-    start = model.config.decoder_start_token_id
     options, rule = RULES[name]
-    outputs = generate(model, **inputs, **options).tolist()
-    plain = generate(model, **inputs).tolist()
+    outputs, plain = (written(model, inputs, generate(model, **inputs, **some)).tolist() for some in (options, {}))
     for number, output in enumerate(outputs):
         ask = asking(model, inputs, number)
 
         def ruled(prefixes, number=number, ask=ask):
             changed = []
             for prefix, row in zip(prefixes, ask(prefixes), strict=True):
-                read = (start, *prefix)
+                read = (*begun(model, inputs, number), *prefix)
                 if rule is None:
                     changed.append(only(row, options[name](number, read)))
                 else:
-                    changed.append(rule(read, row))
+                    changed.append(rule(read, row, len(prefix)))
             return changed
 
         expected = reference_search.greedy_search(ruled, END, STEPS)
-        assert output[: len(expected) + 1] == [start, *expected]
+        assert output[: len(expected)] == [*expected]
     assert outputs != plain
 
 
-@FAMILIES
+@WRITER_FAMILIES
 def test_beams_obey_the_rules_too(case):
     model, inputs = lively(case), source(case)
-    start = model.config.decoder_start_token_id
     options = {"suppress_tokens": [5], "repetition_penalty": 2.0, "num_beams": 3, "num_return_sequences": 3}
     output = generate(model, **inputs, **options, return_dict_in_generate=True, output_scores=True)
+    new = written(model, inputs, output.sequences)
     for number in range(len(inputs["input_ids"])):
-        ask = asking(model, inputs, number)
+        ask, start = asking(model, inputs, number), begun(model, inputs, number)
 
-        def ruled(prefixes, ask=ask):
+        def ruled(prefixes, ask=ask, start=start):
             rows = zip(prefixes, ask(prefixes), strict=True)
-            return [without(repetition_penalty((start, *prefix), row), [5]) for prefix, row in rows]
+            return [without(repetition_penalty((*start, *prefix), row, len(prefix)), [5]) for prefix, row in rows]
 
         expected = reference_search.beam_search(ruled, END, STEPS, num_beams=3)
         for beam, found in enumerate(expected):
-            row = output.sequences[3 * number + beam].tolist()
-            assert row[: len(found.tokens) + 1] == [start, *found.tokens]
+            assert new[3 * number + beam, : len(found.tokens)].tolist() == [*found.tokens]
             assert output.sequences_scores[3 * number + beam].item() == pytest.approx(found.score, abs=1e-4)
 
 
@@ -133,25 +141,25 @@ class Written(BaseStreamer):
         self.ended = True
 
 
-@FAMILIES
+@WRITER_FAMILIES
 def test_a_stream_and_a_stop_of_the_caller(case):
     model, inputs = lively(case), source(case)
-    alone = {"input_ids": inputs["input_ids"][:1]}
-    written = Written()
-    output = generate(model, **alone, streamer=written)[0].tolist()
-    assert written.tokens == output and written.ended
-    third = output[3]
+    alone, before = {"input_ids": inputs["input_ids"][:1]}, len(begun(model, inputs, 0))
+    streamed = Written()
+    output = generate(model, **alone, streamer=streamed)[0].tolist()
+    assert streamed.tokens == output and streamed.ended
+    third = output[before + 2]
     stop = StoppingCriteriaList([lambda ids, scores: ids[:, -1] == third])
     stopped = generate(model, **alone, stopping_criteria=stop)[0].tolist()
-    assert stopped == output[: output.index(third, 1) + 1]
+    assert stopped == output[: output.index(third, before) + 1]
     ends = generate(model, **alone, eos_token_id=[END, third])[0].tolist()
     assert ends == stopped
-    longer = generate(model, **alone, eos_token_id=[END, third], min_new_tokens=5)[0].tolist()
-    assert len(longer) > 5 and third not in longer[1:6]
-    assert generate(model, **alone, max_time=1e-9, eos_token_id=None).shape[1] == 2
+    longer = generate(model, **alone, eos_token_id=[END, third], min_new_tokens=5)[0].tolist()[before:]
+    assert len(longer) >= 5 and third not in longer[:5]
+    assert generate(model, **alone, max_time=1e-9, eos_token_id=None).shape[1] == before + 1
 
 
-@FAMILIES
+@WRITER_FAMILIES
 def test_samples_follow_the_model_and_the_seed(case):
     """The first token of many samples against its probabilities, as top_k and temperature leave them."""
     model, inputs = lively(case), source(case)
@@ -162,7 +170,7 @@ def test_samples_follow_the_model_and_the_seed(case):
     expected = best.values.softmax(-1)
     torch.manual_seed(3)
     first = generate(model, **alone, **options)
-    shares = torch.stack([(first[:, 1] == token).float().mean() for token in best.indices])
+    shares = torch.stack([(first[:, -1] == token).float().mean() for token in best.indices])
     torch.testing.assert_close(shares, expected.float(), atol=0.04, rtol=0.0)
     assert shares.sum() == 1 and (shares > 0).sum() > 1
     torch.manual_seed(3)

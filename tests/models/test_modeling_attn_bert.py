@@ -1,13 +1,11 @@
-"""The bidirectional encoder: padding, positions, segments, shared layers, precision, pipelines."""
+"""The bidirectional encoder: padding, positions, segments, shared layers, precision."""
 
 import functools
 
 import pytest
 import torch
-import transformers
 from contract import Case, cases
 
-from hf_attn.data import train_tokenizer
 from hf_attn.models.configuration_attn_bert import POSITION_TYPES
 from hf_attn.models.modeling_attn_bert import AttnBertModel
 
@@ -199,38 +197,3 @@ def test_texts_are_classified_by_the_kind_that_the_configuration_names(problem):
     }[problem](outputs.logits, labels)
     torch.testing.assert_close(outputs.loss, expected)
     assert model.config.problem_type == problem
-
-
-# pipelines
-
-
-@functools.cache
-def tokenizer():
-    return train_tokenizer(["the cat sees the dog", "a dog runs"] * 3, 300, mask_token=True)
-
-
-def pipeline(task, auto_name, **options):
-    model = Case("bert", auto_name, "devlin").model(vocab_size=len(tokenizer()), eos_token_id=2, **options)
-    return transformers.pipeline(task, model=model, tokenizer=tokenizer())
-
-
-def test_a_masked_word_is_filled_by_a_pipeline():
-    # the tokenizer takes special tokens in a text for text, unless it is told otherwise
-    masks = {"top_k": 3, "tokenizer_kwargs": {"split_special_tokens": False}}
-    filled = pipeline("fill-mask", "AutoModelForMaskedLM")(f"the {tokenizer().mask_token} runs", **masks)
-    assert len(filled) == 3 and filled[0]["score"] >= filled[1]["score"] >= filled[2]["score"] > 0
-
-
-def test_texts_and_tokens_are_classified_by_pipelines():
-    names = {"id2label": {0: "no", 1: "yes"}, "label2id": {"no": 0, "yes": 1}}
-    texts = pipeline("text-classification", "AutoModelForSequenceClassification", **names)(["the cat", "a dog runs"])
-    assert [one["label"] in ("no", "yes") and 0.5 <= one["score"] <= 1 for one in texts] == [True, True]
-    tokens = pipeline("token-classification", "AutoModelForTokenClassification", **names)("the cat sees")
-    assert tokens and {one["entity"] for one in tokens} <= {"no", "yes"}
-
-
-def test_features_are_extracted_by_a_pipeline():
-    extract = pipeline("feature-extraction", "AutoModel")
-    features = torch.tensor(extract("the cat sees")[0])
-    ids = tokenizer()("the cat sees", return_tensors="pt")["input_ids"]
-    close(features, run(extract.model, ids).last_hidden_state[0])
