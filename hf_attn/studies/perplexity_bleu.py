@@ -135,14 +135,10 @@ def draw(result: dict[str, Any]) -> Any:
         bars(one, [row["translation"] for row in rows], [row[name] for row in rows], title=title)
     figure.supxlabel("\n".join([labels[-1], *labels[:-1]]), fontsize=9, fontfamily=families, x=0.02, ha="left")
     if result["models"]:
-        for pair, marker in zip(PAIRS, "osD"):
-            own = [row for row in result["models"] if row["pair"] == pair]
-            points = [row["perplexity"] for row in own], [row["BLEU"] for row in own]
-            axes[2].plot(*points, marker, label=pair)
-            for row, x, y in zip(own, *points):
-                place = {"xytext": (5, 3), "textcoords": "offset points", "fontsize": 7}
-                axes[2].annotate(row["model"].removeprefix(f"{pair}-"), (x, y), **place)
+        for row in result["models"]:
+            marker = "osD"[PAIRS.index(row["pair"])]
+            axes[2].plot(row["perplexity"], row["BLEU"], marker, label=row["model"])
         axes[2].set(xlabel="perplexity", ylabel="BLEU", title="trained models", xscale="log")
-        axes[2].margins(x=0.25, y=0.1)
-        axes[2].legend(fontsize=8)
+        axes[2].grid(alpha=0.3)
+        figure.legend(*axes[2].get_legend_handles_labels(), fontsize=8, loc="outside right upper")
     return figure
