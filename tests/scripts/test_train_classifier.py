@@ -187,9 +187,11 @@ def test_examples_of_a_plain_text_are_split_by_its_lines(script, tmp_path):
         (["--config_overrides", "hidden_size=9"], "hidden_size=9"),
     ],
 )
-def test_a_mistake_is_one_sentence(script, words, message, tmp_path, monkeypatch, capsys):
+def test_a_mistake_is_one_sentence(script, data, words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     words = words if "--task" in words else ["--task", "text", "--output_dir", "out", *words]
+    if not any(word.endswith("_file") or word == "--labels" for word in words):
+        words = [*words, "--train_file", f"{data}/train.tsv"]
     with pytest.raises(SystemExit) as stopped:
         script.main(words)
     assert message in f"{stopped.value}{capsys.readouterr().err}"
