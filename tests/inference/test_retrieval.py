@@ -1,15 +1,19 @@
 """Search: vectors are those of each text alone, hits those of a plain comparison, ranks those of scikit-learn."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
+from scripting import load_script
 from sklearn.metrics import label_ranking_average_precision_score, top_k_accuracy_score
 from transformers import BertConfig, BertModel
 
-from hf_attn.data.text import train_text_tokenizer
+from hf_attn.data.text import hold_out, train_text_tokenizer
 from hf_attn.evaluation.retrieval import ranks, retrieval_scores
 from hf_attn.inference.retrieval import Hit, Retriever
 from hf_attn.models.modeling_attn_bert import AttnBertConfig, AttnBertModel
+from hf_attn.training.contrastive import halves
 
 TEXTS = ["the old man reads a book", "a woman sings", "the red house is old", "who reads", "sing", "the end of it all"]
 
@@ -96,3 +100,29 @@ def test_recall_and_reciprocal_ranks_are_scikit_learns():
     assert ranks([[1.0, 1.0, 0.0]], [0]).tolist() == [2]  # a tie is no merit
     with pytest.raises(ValueError, match="for 1 right texts"):
         ranks(scores, [0])
+
+
+def test_the_script_learns_measures_and_searches(tokenizer, tmp_path, capsys):
+    script = load_script("scripts/retrieve.py")
+    make_model(tokenizer, "ours").save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    lines = [f"{text} {other}" for text in TEXTS for other in TEXTS]
+    (tmp_path / "lines.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    words = ["--text_file", str(tmp_path / "lines.txt"), "--output_dir", str(tmp_path / "out"), "--use_cpu"]
+    words += ["--bf16", "false", "--disable_tqdm", "true", "--query", lines[7]]
+    learn = ["--pairs", "halves", "--held_out", "0.3", "--max_steps", "6", "--per_device_train_batch_size", "8"]
+    results = script.main(["--model_name_or_path", str(tmp_path / "model"), *learn, *words])
+    assert json.loads((tmp_path / "out" / "retrieval_results.json").read_text())["after"] == results["after"]
+    assert results["before"]["lines"] == 11 and results["before"]["tfidf"] == results["after"]["tfidf"]
+    assert results["before"]["model"] != results["after"]["model"]
+    queries, texts = zip(*(halves(line) for line in hold_out(lines, 0.3)[1]))
+    retriever = Retriever(str(tmp_path / "out"), device="cpu")
+    scores = retriever.embed(queries) @ retriever.embed(texts).T
+    assert results["after"]["model"] == retrieval_scores(scores, range(11))
+    capsys.readouterr()
+    found = script.main(["--model_name_or_path", str(tmp_path / "out"), *words, "--top_k", "3"])["found"]
+    assert found[0][0].text == lines[7] and len(found[0]) == 3
+    printed = capsys.readouterr().out
+    assert all(f"{hit.score:.3f}  {hit.text}" in printed for hit in found[0])
+    with pytest.raises(ValueError, match="give pairs to learn"):
+        script.main(["--model_name_or_path", "a", "--output_dir", "b"])
