@@ -193,8 +193,9 @@ def find_differences(name: str, args: ShipArguments, plan: dict[str, Any]) -> li
     measured = measure(name, folder, args, plan)
     for score in written | measured:
         old, new = written.get(score), measured.get(score)
-        numbers = isinstance(old, (int, float)) and isinstance(new, (int, float))
-        close = numbers and abs(new - old) <= TOLERANCE.get(score, 0.005 * abs(old) if "evaluate" in entry else 0)
+        close = False
+        if isinstance(old, (int, float)) and isinstance(new, (int, float)):
+            close = abs(new - old) <= TOLERANCE.get(score, 0.005 * abs(old) if "evaluate" in entry else 0)
         if old != new and not close:
             differences.append(f"{name}: {score} is {new}, the card says {old}")
     return differences
