@@ -217,7 +217,8 @@ class Captioner:
             ValueError: if there are not as many captions as pictures, or an option is out of range.
         """
         many = isinstance(images, Sequence)
-        pictures, texts = (list(images), list(captions)) if many else ([images], [captions])
+        texts: Any = list(captions) if many else [captions]
+        pictures: Any = list(images) if many else [images]
         if many == isinstance(captions, str) or len(pictures) != len(texts):
             raise ValueError("give one caption for one picture, or as many captions as pictures")
         _check_count("batch_size", batch_size)

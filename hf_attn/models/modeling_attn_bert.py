@@ -361,7 +361,7 @@ class AttnBertForMaskedLM(AttnBertPreTrainedModel):
         states = outputs.last_hidden_state
         if sparse_prediction:
             labelled = check_labels(labels, tuple(states.shape[:2])).to(states.device) != IGNORED
-            states, labels = states[labelled], labels.to(states.device)[labelled]
+            states, labels = states[labelled], labels.to(states.device)[labelled]  # type: ignore[assignment]
         logits = self.lm_head(self.transform(states))
         loss = None if labels is None else class_loss(logits, labels, kwargs.get("num_items_in_batch"))
         return MaskedLMOutput(loss, logits, outputs.hidden_states, outputs.attentions)

@@ -130,7 +130,8 @@ def _panels(image: "Image", titles: list[str], weights: torch.Tensor, caption: s
     figure = AttentionFigure(
         figsize=(columns * PANEL, rows * (PANEL + 0.3) + below), dpi=DPI, facecolor="white", layout="constrained"
     )
-    figure.get_layout_engine().set(rect=(0, below / figure.get_figheight(), 1, 1 - below / figure.get_figheight()))
+    layout: Any = figure.get_layout_engine()
+    layout.set(rect=(0, below / figure.get_figheight(), 1, 1 - below / figure.get_figheight()))
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     pixels = np.asarray(image.convert("RGB"))
     for number, axes in enumerate(panels):
