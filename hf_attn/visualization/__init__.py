@@ -12,7 +12,8 @@ from .failure_sheet import failure_sheet
 from .page import HtmlPage
 from .picture_html import caption_html
 from .steps import attention_steps
-from .steps_html import steps_html
+from .steps_html import steps_html, text_steps_html
+from .steps_text import text_steps
 
 if TYPE_CHECKING:
     from .comparison import head_error_rates, learning_curves, quality_by_length, training_seconds
@@ -35,6 +36,8 @@ __all__ = [
     "head_error_rates",
     "learning_curves",
     "patch_figure",
+    "text_steps",
+    "text_steps_html",
     "quality_by_length",
     "to_bertviz",
     "training_seconds",

@@ -1,15 +1,17 @@
 """Take one step of a translation apart: how a model chose one target piece, with its own numbers.
 
 Every number is computed anew with the model's own modules, and every line of code is read from their source. For a
-network without attention the steps say what it has instead. Read `steps_recurrent.py` and `steps_transformer.py` for
-the steps, `steps_html.py` for how they are drawn.
+network without attention the steps say what it has instead. Read `steps_recurrent.py`, `steps_convs2s.py` and
+`steps_transformer.py` for the steps, `steps_text.py` for those of a model that reads one text, `steps_html.py` for how
+they are drawn.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .steps_common import Step
+from .steps_common import Step, check_choices
+from .steps_convs2s import convolution_steps
 from .steps_recurrent import recurrent_steps
 from .steps_transformer import transformer_steps
 
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     from hf_attn.inference.translation import Translation
     from hf_attn.inference.translator import Translator
 
-FAMILIES = {"attn-rnn": recurrent_steps, "attn-transformer": transformer_steps}
-KINDS = ("cross", "decoder")
+# the kinds of attention that each family has
+FAMILIES = {"attn-rnn": ("cross",), "attn-convs2s": ("cross",), "attn-transformer": ("cross", "decoder", "encoder")}
 
 
 @torch.no_grad()
@@ -31,15 +33,17 @@ def attention_steps(
     head: int = 0,
     kind: str = "cross",
 ) -> list[Step]:
-    """Compute one target piece anew, step by step.
+    """Compute one piece anew, step by step.
 
     Args:
         translator: what made the translation, with a model of this package.
         translation: a translation of one line.
-        position: which target piece, counted from 0.
-        layer: decoder layer, counted from 0; None is the last. Recurrent networks attend in one place.
-        head: which head is shown, counted from 0.
-        kind: "cross" for attention to the source; "decoder" for a Transformer's masked attention to what it has read.
+        position: which target piece, for kind "encoder" which source piece, counted from 0.
+        layer: layer of the decoder, for kind "encoder" of the encoder, counted from 0; None is the last. Recurrent
+            networks attend in one place.
+        head: which head is shown in detail, counted from 0.
+        kind: "cross" for attention to the source; "decoder" for a Transformer's masked attention to what it has read,
+            "encoder" for its source's attention to itself.
 
     Returns:
         The steps in order.
@@ -50,21 +54,19 @@ def attention_steps(
     """
     if translation.segments or not translation.target_ids:
         raise ValueError("translation has several lines or none; give one of one line (see `.segments`)")
-    config = translator.model.config
+    config: Any = translator.model.config
     model_type = config.model_type
     if model_type not in FAMILIES:
         raise ValueError(f"model is of type {model_type!r}; steps are known for {', '.join(FAMILIES)}")
-    if kind not in KINDS:
-        raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}")
-    layers, heads = 1, 1
-    if model_type == "attn-transformer":
-        layers, heads = int(config.decoder_layers), int(config.decoder_attention_heads)
+    if kind not in FAMILIES[model_type]:
+        raise ValueError(f"kind is {kind!r}; for {model_type} it must be one of {', '.join(FAMILIES[model_type])}")
+    pieces, side = (translation.source_ids, "encoder") if kind == "encoder" else (translation.target_ids, "decoder")
+    layers = 1 if model_type == "attn-rnn" else int(getattr(config, f"{side}_layers"))
+    heads = getattr(config, f"{side}_attention_heads", 1)
     layer = layers - 1 if layer is None else layer
-    for name, value, count in (
-        ("position", position, len(translation.target_ids)),
-        ("layer", layer, layers),
-        ("head", head, heads),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
-            raise ValueError(f"{name} is {value!r}; here it must be a whole number from 0 to {count - 1}")
-    return FAMILIES[model_type](translator, translation, position, layer, head, kind)
+    check_choices(position=(position, len(pieces)), layer=(layer, layers), head=(head, heads))
+    if model_type == "attn-rnn":
+        return recurrent_steps(translator, translation, position)
+    if model_type == "attn-convs2s":
+        return convolution_steps(translator, translation, position, layer)
+    return transformer_steps(translator, translation, position, layer, head, kind)

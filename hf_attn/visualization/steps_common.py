@@ -1,7 +1,7 @@
 """What the steps of every family are made of: quantities, formulas, lines of code, and the steps that all share.
 
-Read next: `steps_recurrent.py` and `steps_transformer.py`, which compute the steps, and `steps_html.py`, which draws
-them.
+Read next: `steps_recurrent.py`, `steps_convs2s.py`, `steps_transformer.py` and `steps_text.py`, which compute the
+steps, and `steps_html.py`, which draws them.
 """
 
 import inspect
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from transformers import PreTrainedTokenizerBase
 
 from hf_attn.data.tokenizer import readable_tokens
 from hf_attn.inference.decoding import start_id
@@ -115,17 +116,29 @@ def shape_of(**sizes: int) -> str:
     return " × ".join(f"{name} {size}" for name, size in sizes.items())
 
 
-def likeliest(translator: "Translator", logits: torch.Tensor, written: int) -> Quantity:
-    """Give the probabilities of the likeliest next pieces and of the one that was written: beam search may have found
-    another to lead to a better sentence."""
+def likeliest(
+    tokenizer: PreTrainedTokenizerBase,
+    logits: torch.Tensor,
+    written: int | None,
+    name: str = "probability of the next piece",
+) -> Quantity:
+    """Give the probabilities of the likeliest pieces and of the one that is written there, if any: beam search may have
+    found another to lead to a better sentence."""
     probabilities = logits.float().log_softmax(dim=-1).exp()
     ids = probabilities.topk(min(LIKELIEST, logits.shape[-1])).indices.tolist()
-    ids += [written] if written not in ids else []
+    ids += [written] if written is not None and written not in ids else []
     names = [
-        name + (" ← written" if number == written else "")
-        for number, name in zip(ids, readable_tokens(translator.target_tokenizer, ids), strict=True)
+        piece + (" ← written" if number == written else "")
+        for number, piece in zip(ids, readable_tokens(tokenizer, ids), strict=True)
     ]
-    return Quantity("probability of the next piece", probabilities[ids], names, f"vocab_size {logits.shape[-1]}")
+    return Quantity(name, probabilities[ids], names, f"vocab_size {logits.shape[-1]}")
+
+
+def check_choices(**choices: tuple[object, int]) -> None:
+    """Raise ValueError unless each choice, (value, count) by name, is a whole number from 0 to its count less one."""
+    for name, (value, count) in choices.items():
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
+            raise ValueError(f"{name} is {value!r}; here it must be a whole number from 0 to {count - 1}")
 
 
 def line_of(function: Callable, start: str) -> Code:

@@ -1,22 +1,29 @@
-"""Draw the steps behind one target piece as a page without outside links: formula, numbers, shapes, lines of code.
+"""Draw the steps behind one piece as a page without outside links: formula, numbers, shapes, lines of code.
 
-One number a row is drawn as a bar, a long vector by its first numbers, coloured by sign and size. Read `steps.py` for
-where the numbers come from.
+One number a row is drawn as a bar, a long vector by its first numbers, coloured by sign and size. Read `steps.py` and
+`steps_text.py` for where the numbers come from.
 """
 
 import math
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from hf_attn.data.tokenizer import readable_tokens
 
 from .page import HtmlPage, direction, escape, make_page
 from .steps import attention_steps
 from .steps_common import Code, Quantity, Step
+from .steps_text import hide, text_ids, text_steps
 
 if TYPE_CHECKING:
     from hf_attn.inference.translation import Translation
     from hf_attn.inference.translator import Translator
 
 FIRST_NUMBERS = 6
+PREFACES = ("Query, keys and values", "All heads")  # the lecture counts from what comes after them
 STYLE = """
 :root { --plus: light-dark(#f59e0b, #b45309); --minus: light-dark(#60a5fa, #1d4ed8); }
 h1 { font-size: 17px; font-weight: 600; margin: 0 0 4px; overflow-wrap: anywhere; }
@@ -67,15 +74,16 @@ def steps_html(
     head: int = 0,
     kind: str = "cross",
 ) -> HtmlPage:
-    """Make a page of the steps behind one target piece.
+    """Make a page of the steps behind one piece of a translation.
 
     Args:
         translator: what made the translation, with a model of this package.
         translation: a translation of one line.
-        position: which target piece, counted from 0.
-        layer: decoder layer, counted from 0; None is the last.
-        head: which head is shown, counted from 0.
-        kind: "cross" for attention to the source; "decoder" for a Transformer's masked attention to what it has read.
+        position: which target piece, for kind "encoder" which source piece, counted from 0.
+        layer: layer of the decoder, for kind "encoder" of the encoder, counted from 0; None is the last.
+        head: which head is shown in detail, counted from 0.
+        kind: "cross" for attention to the source; "decoder" for a Transformer's masked attention to what it has read,
+            "encoder" for its source's attention to itself.
 
     Returns:
         The page, to be shown by a notebook or saved to a file.
@@ -84,17 +92,52 @@ def steps_html(
         ValueError: as `attention_steps` does.
     """
     steps = attention_steps(translator, translation, position, layer=layer, head=head, kind=kind)
-    piece = escape(translation.target_tokens[position])
-    written = "".join(
-        f"<b>{escape(token)}</b>" if number == position else f" {escape(token)} "
-        for number, token in enumerate(translation.target_tokens)
+    if kind == "encoder":
+        return _page("How the encoder read", steps, translation.source_tokens, position)
+    return _page("How the model wrote", steps, translation.target_tokens, position)
+
+
+def text_steps_html(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    text: str | Sequence[int],
+    position: int,
+    *,
+    masked: Sequence[int] = (),
+    layer: int | None = None,
+    head: int = 0,
+) -> HtmlPage:
+    """Make a page of the steps behind one piece of a text that a BERT or a GPT reads.
+
+    Args:
+        model: a model of the families BERT or GPT, with any head or none, in eval mode.
+        tokenizer: its tokenizer.
+        text: a text, or the ids of its pieces.
+        position: which piece asks, counted from 0.
+        masked: the pieces that are hidden from the model behind the mask token, counted from 0.
+        layer: layer, counted from 0; None is the last.
+        head: which head is shown in detail, counted from 0.
+
+    Returns:
+        The page, to be shown by a notebook or saved to a file.
+
+    Raises:
+        ValueError: as `text_steps` does.
+    """
+    steps = text_steps(model, tokenizer, text, position, masked=masked, layer=layer, head=head)
+    pieces = readable_tokens(tokenizer, hide(tokenizer, text_ids(tokenizer, text), masked))
+    return _page("How the model read", steps, pieces, position)
+
+
+def _page(happened: str, steps: list[Step], pieces: list[str], position: int) -> HtmlPage:
+    sentence = "".join(
+        f"<b>{escape(piece)}</b>" if number == position else f" {escape(piece)} " for number, piece in enumerate(pieces)
     )
-    # the lecture counts from the scores; query, keys and values come before
-    first = 0 if steps[0].title == "Query, keys and values" else 1
+    first = 0 if steps[0].title in PREFACES else 1
     cards = "\n".join(_card(number, step) for number, step in enumerate(steps, start=first))
     body = (
-        f'<h1>How the model wrote <span dir="auto" lang="">“{piece}”</span></h1>\n'
-        f'<p class="sentence" dir="{direction(translation.target_tokens)}" lang="">{written}</p>\n<ol>\n{cards}\n</ol>'
+        f'<h1>{happened} <span dir="auto" lang="">“{escape(pieces[position])}”</span></h1>\n'
+        f'<p class="sentence" dir="{direction(pieces)}" lang="">{sentence}</p>\n<ol>\n{cards}\n</ol>'
     )
     return make_page("Attention step by step", body, style=STYLE, height=2400)
 
@@ -112,9 +155,9 @@ def _card(number: int, step: Step) -> str:
 
 
 def _formula(text: str) -> str:
-    """Set subscripts and superscripts: `score_j`, `state_{i-1}`, `W^Q`."""
+    """Set subscripts and superscripts: `score_j`, `state_{i-1}`, `W^Q`, `output^{l-1}_i`."""
     text = re.sub(r"_\{([^}]*)\}|_([a-z0-9])\b", lambda found: f"<sub>{found[1] or found[2]}</sub>", escape(text))
-    return re.sub(r"\^([A-Z])", r"<sup>\1</sup>", text)
+    return re.sub(r"\^\{([^}]*)\}|\^([A-Za-z])", lambda found: f"<sup>{found[1] or found[2]}</sup>", text)
 
 
 def _figure(quantity: Quantity) -> str:

@@ -39,27 +39,17 @@ SCORE_FORMULAS = {
 }
 
 
-def recurrent_steps(
-    translator: "Translator", translation: "Translation", position: int, layer: int, head: int, kind: str
-) -> list[Step]:
+def recurrent_steps(translator: "Translator", translation: "Translation", position: int) -> list[Step]:
     """Compute the steps of a recurrent network, which has one attention and one head.
 
     Args:
         translator: what made the translation.
         translation: a translation of one line.
         position: which target piece, counted from 0.
-        layer: 0.
-        head: 0.
-        kind: "cross".
 
     Returns:
         The steps in order.
-
-    Raises:
-        ValueError: if `kind` is another.
     """
-    if kind != "cross":
-        raise ValueError(f"kind is {kind!r}; a recurrent network has attention to the source only, 'cross'")
     model: Any = translator.model
     decoder = model.model.decoder
     source, read = read_ids(translator, translation)
@@ -72,8 +62,8 @@ def recurrent_steps(
     steps, output = steps_of[model.config.attention_type](
         decoder.network, encoder_outputs, memory, embeddings[:, position:], translation
     )
-    last = steps[-1]
-    last.quantities.append(likeliest(translator, model.lm_head(output), translation.target_ids[position]))
+    last, written = steps[-1], translation.target_ids[position]
+    last.quantities.append(likeliest(translator.target_tokenizer, model.lm_head(output), written))
     last.code.append(line_of(type(model).forward, "logits = self.lm_head("))
     return steps
 

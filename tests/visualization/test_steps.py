@@ -3,11 +3,24 @@
 import dataclasses
 import functools
 import math
-from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import torch
+from transformers import MarianConfig, MarianMTModel
+from visualization.stepping import (
+    Caught,
+    alibi,
+    cards,
+    close,
+    follows_the_formulas,
+    leaves_nothing,
+    relative,
+    shows_the_head,
+    shows_the_likeliest,
+    shows_the_source,
+    shows_the_steps,
+)
+from visualization.stepping import numbers as numbers_of
 
 from hf_attn.data import train_tokenizer
 from hf_attn.inference import Translation, Translator
@@ -18,8 +31,8 @@ from hf_attn.models.modeling_attn_convs2s import AttnConvS2SForConditionalGenera
 from hf_attn.models.modeling_attn_rnn import AttnRnnForConditionalGeneration
 from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
 from hf_attn.visualization import attention_steps, steps_html
+from hf_attn.visualization.page import escape
 
-ROOT = Path(__file__).parents[2]
 SOURCE, TARGET = "the old cat sleeps.", "il vecchio <gatto> dorme & sogna."
 RECURRENT = {
     "bahdanau": {},
@@ -69,8 +82,11 @@ def translator(name):
     if name in RECURRENT:
         config = AttnRnnConfig(**common, embedding_size=24, attention_size=20, **RECURRENT[name])
         return Translator(AttnRnnForConditionalGeneration(config), tokenizer())
-    sizes = {"encoder_layers": 1, "decoder_layers": 3, "encoder_attention_heads": 2, "decoder_attention_heads": 4}
+    sizes = {"encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 2, "decoder_attention_heads": 4}
     sizes |= {"encoder_intermediate_size": 32, "decoder_intermediate_size": 32}
+    if name == "convs2s":
+        config = AttnConvS2SConfig(**common, encoder_layers=2, decoder_layers=3)
+        return Translator(AttnConvS2SForConditionalGeneration(config), tokenizer())
     config = AttnTransformerConfig(**common, **sizes, **TRANSFORMERS[name])
     return Translator(AttnTransformerForConditionalGeneration(config), tokenizer())
 
@@ -82,8 +98,7 @@ def translation(name):
 
 def numbers(name, position, **options):
     """All quantities by name."""
-    steps = attention_steps(translator(name), translation(name), position, **options)
-    return {quantity.name: quantity.values for step in steps for quantity in step.quantities}
+    return numbers_of(attention_steps(translator(name), translation(name), position, **options))
 
 
 def forward(name):
@@ -96,38 +111,15 @@ def forward(name):
         )
 
 
-def close(actual, expected):
-    torch.testing.assert_close(actual, expected, atol=1e-6, rtol=1e-5)
-
-
-def follows_the_formulas(shown, keys, values):
-    """Softmax and weighted sum in explicit loops over the numbers that are shown."""
-    scores = [float(score) for score in shown.get("masked scores", shown["scores"]).double()]
-    total = sum(math.exp(score) for score in scores)
-    close(shown["weights"], torch.tensor([math.exp(score) / total for score in scores]))
-    context = [0.0] * values.shape[1]
-    for weight, value in zip(shown["weights"].tolist(), values.tolist(), strict=True):
-        for index, number in enumerate(value):
-            context[index] += weight * number
-    close(shown["context"][0], torch.tensor(context))
-    close(shown["weight × value"].sum(dim=0), torch.tensor(context))
-    assert len(keys) == len(scores)
-
-
-def shows_the_likeliest(name, shown, position):
-    probabilities = forward(name).logits[0, position].exp()
-    probabilities = probabilities / probabilities.sum()
-    listed = shown["probability of the next piece"]
-    close(listed[:5], probabilities.sort(descending=True).values[:5])
-    written = float(probabilities[translation(name).target_ids[position]])
-    steps = attention_steps(translator(name), translation(name), position)
-    (marked,) = [
-        (label, float(value))
-        for label, value in zip(steps[-1].quantities[-1].rows, listed, strict=True)
-        if label.endswith(" ← written")
-    ]
-    assert marked[0] == f"{translation(name).target_tokens[position]} ← written"
-    assert marked[1] == pytest.approx(written, abs=1e-6)
+def shows_the_choice(name, position):
+    """The last step has the model's own probabilities, and marks the piece that is written."""
+    line, quantity = (
+        translation(name),
+        attention_steps(translator(name), translation(name), position)[-1].quantities[-1],
+    )
+    assert quantity.name == "probability of the next piece"
+    shows_the_likeliest(quantity, forward(name).logits[0, position], line.target_ids[position])
+    assert f"{line.target_tokens[position]} ← written" in quantity.rows
 
 
 POSITIONS = (0, 1, 4)
@@ -165,7 +157,7 @@ def test_recurrent_networks(name, position):
         # the score of each key by the formula, one pair at a time
         expected = [score_of(network.score, shown["query"][0], key) for key in shown["keys = values"]]
         close(shown["scores"], torch.stack(expected))
-    shows_the_likeliest(name, shown, position)
+    shows_the_choice(name, position)
 
 
 def score_of(module, query, key):
@@ -195,67 +187,85 @@ def test_without_attention_there_is_one_fixed_vector(name, position):
         close(shown["the fixed vector"][0], torch.tanh(context.weight @ last + context.bias).detach())
     close(shown["new state"][0], outputs.decoder_hidden_states[-1][0, position])
     assert "weights" not in shown
-    shows_the_likeliest(name, shown, position)
+    shows_the_choice(name, position)
 
 
-@pytest.mark.parametrize("kind", ["cross", "decoder"])
+KINDS = ("cross", "decoder", "encoder")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_transformers(name, kind):
-    model = translator(name).model
-    caught = {}
-    for layer, block in enumerate(model.model.decoder.layers):
+    model, line = translator(name).model, translation(name)
+    stack = model.model.encoder if kind == "encoder" else model.model.decoder
+    heads = stack.layers[0].self_attention.num_heads
+    options = {"allowed": (lambda query, key: key <= query) if kind == "decoder" else None}
+    if kind != "cross":
+        options["base"] = 10000.0 if name == "rotary" else None
+        if name == "alibi":
+            options["bias"] = alibi(heads)
+        elif name in ("relative", "t5"):
+            options["bias"] = relative(stack.position_bias, bidirectional=kind == "encoder")
+    weights = getattr(line, f"{kind}_attentions")
+    for layer, head, position in ((0, 0, 0), (1, 1, 2), (len(stack.layers) - 1, heads - 1, 5)):
+        block = stack.layers[layer]
         attention = block.cross_attention if kind == "cross" else block.self_attention
-        for part in ("query_projection", "key_projection", "value_projection", "output_projection"):
-
-            def catch(module, inputs, output, key=(layer, part)):
-                caught[key] = (inputs[0][0], output[0])
-
-            getattr(attention, part).register_forward_hook(catch)
-    try:
-        outputs = forward(name)
-    finally:
-        for module in model.modules():
-            module._forward_hooks.clear()
-    weights = getattr(translation(name), f"{kind}_attentions")
-    for layer, head, position in ((0, 0, 0), (1, 3, 2), (2, 1, 5)):
+        caught = Caught(attention, lambda: forward(name))
         shown = numbers(name, position, layer=layer, head=head, kind=kind)
-        width = model.config.head_dim or 6  # hidden_size 24 in 4 heads
-        part = slice(width * head, width * head + width)
-        close(shown["weights"], weights[layer, head, position])
-        close(shown["weights of every head"], weights[layer, :, position])
-        close(shown["state"][0], caught[layer, "query_projection"][0][position])
-        close(shown["values"], caught[layer, "value_projection"][1][:, part])
-        if name != "rotary" or kind == "cross":
-            close(shown["query"][0], caught[layer, "query_projection"][1][position, part])
-            close(shown["keys"], caught[layer, "key_projection"][1][:, part])
-        close(shown["joined contexts"][0], caught[layer, "output_projection"][0][position])
-        close(shown["joined contexts"][0, part], shown["context"][0])
-        close(shown["output of the attention"][0], caught[layer, "output_projection"][1][position])
-        close(shown["query · key"], torch.stack([shown["query"][0] @ key for key in shown["keys"]]))
-        bias = shown.get("position bias", torch.zeros(()))
-        assert ("position bias" in shown) == (name in ("alibi", "relative", "t5") and kind == "decoder")
-        close(shown["scores"], shown["query · key"] / (1 if name == "t5" else math.sqrt(6)) + bias)
+        shows_the_head(shown, caught, position, head, **options)
+        close(shown["weights of every head"], weights[layer, :, position].T)
         follows_the_formulas(shown, shown["keys"], shown["values"])
-        hidden = torch.tensor([kind == "decoder" and key > position for key in range(len(shown["keys"]))])
-        assert torch.equal(shown["masked scores"].isinf(), hidden)
-        close(shown["masked scores"][~hidden], shown["scores"][~hidden])
-        close(shown["last state"][0], outputs.decoder_hidden_states[-1][0, position])
-        shows_the_likeliest(name, shown, position)
+        assert ("normalised state" in shown) == model.config.norm_first
+        if kind == "encoder":
+            close(shown["last state"][0], caught.outputs.encoder_last_hidden_state[0, position])
+        else:
+            close(shown["last state"][0], caught.outputs.decoder_hidden_states[-1][0, position])
+            shows_the_choice(name, position)
+        if kind != "cross":
+            states = getattr(caught.outputs, f"{kind}_hidden_states")
+            close(shown["state"][0], states[layer][0, position])
 
 
-@pytest.mark.parametrize("name", [*RECURRENT, *TRANSFORMERS])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["transformer", "pre-norm"])
+def test_the_state_that_is_added_to_is_what_the_layer_goes_on_with(name, kind):
+    """From the sum that is shown, the rest of the layer, written out, is the next layer's state."""
+    model, position, layer = translator(name).model, 3, 0
+    stack = model.model.encoder if kind == "encoder" else model.model.decoder
+    outputs = forward(name)
+    states = outputs.encoder_hidden_states if kind == "encoder" else outputs.decoder_hidden_states
+    shown, block = numbers(name, position, layer=layer, kind=kind), stack.layers[layer]
+    state = shown["state + output"][0]
+    with torch.no_grad():
+        if kind == "decoder":
+            state = block.self_attention_norm(state) if not model.config.norm_first else state
+            close(numbers(name, position, layer=layer)["state"][0], state)
+            return
+        if model.config.norm_first:
+            state = state + block.feed_forward(block.feed_forward_norm(state))
+        else:
+            norm = block.self_attention_norm if kind == "encoder" else block.cross_attention_norm
+            state = norm(state)
+            state = block.feed_forward_norm(state + block.feed_forward(state))
+    close(state, states[layer + 1][0, position])
+
+
+@pytest.mark.parametrize("name", [*RECURRENT, *TRANSFORMERS, "convs2s"])
 def test_the_code_is_the_source(name):
-    kinds = ("cross", "decoder") if name in TRANSFORMERS else ("cross",)
-    for step in (step for kind in kinds for step in attention_steps(translator(name), translation(name), 1, kind=kind)):
-        assert step.code, f"step {step.title} names no line"
-        for code in step.code:
-            file, number = code.where.split(":")
-            source = (ROOT / file).read_text(encoding="utf-8").splitlines()
-            shown = code.text.splitlines()
-            assert [line.strip() for line in shown] == [
-                line.strip() for line in source[int(number) - 1 : int(number) - 1 + len(shown)]
-            ]
-            assert '"""' not in code.text and "def " not in code.text
+    for kind in KINDS if name in TRANSFORMERS else ("cross",):
+        steps = attention_steps(translator(name), translation(name), 1, kind=kind)
+        assert all(step.code for step in steps)
+        shows_the_source(steps)
+
+
+@pytest.mark.parametrize("name", ["bahdanau", "transformer", "convs2s"])
+def test_nothing_is_left_on_the_model(name):
+    kinds = KINDS if name == "transformer" else ("cross",)
+    line = translation(name)
+    leaves_nothing(
+        translator(name).model,
+        lambda: [attention_steps(translator(name), line, 2, kind=kind) for kind in kinds],
+    )
 
 
 def test_the_choice_of_a_beam_is_marked():
@@ -276,7 +286,13 @@ def test_the_choice_of_a_beam_is_marked():
         ("bahdanau", {"kind": "decoder"}, "kind is 'decoder'"),
         ("transformer", {"head": 4}, "head is 4"),
         ("transformer", {"layer": 3}, "layer is 3"),
-        ("transformer", {"kind": "encoder"}, "kind is 'encoder'"),
+        ("transformer", {"kind": "encoder", "layer": 2}, "layer is 2; here it must be a whole number from 0 to 1"),
+        ("transformer", {"kind": "encoder", "head": 2}, "head is 2"),
+        ("transformer", {"kind": "encoder", "position": 99}, "position is 99"),
+        ("transformer", {"kind": "both"}, "kind is 'both'; for attn-transformer it must be one of cross, decoder, enc"),
+        ("convs2s", {"kind": "encoder"}, "kind is 'encoder'; for attn-convs2s it must be one of cross"),
+        ("convs2s", {"layer": 3}, "layer is 3"),
+        ("convs2s", {"head": 1}, "head is 1"),
     ],
 )
 def test_what_there_is_no_step_of(name, options, message):
@@ -285,10 +301,14 @@ def test_what_there_is_no_step_of(name, options, message):
 
 
 def test_a_family_whose_steps_are_not_written_is_refused_by_name():
-    config = AttnConvS2SConfig(vocab_size=len(tokenizer()), hidden_size=8, encoder_layers=1, decoder_layers=1)
-    convolutional = Translator(AttnConvS2SForConditionalGeneration(config), tokenizer())
-    with pytest.raises(ValueError, match="of type 'attn-convs2s'; steps are known for attn-rnn, attn-transformer"):
-        attention_steps(convolutional, convolutional.score(SOURCE, TARGET), 0)
+    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
+    sizes |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    config = MarianConfig(
+        vocab_size=len(tokenizer()), pad_token_id=0, eos_token_id=2, decoder_start_token_id=0, **sizes
+    )
+    marian = Translator(MarianMTModel._from_config(config, attn_implementation="eager"), tokenizer())
+    with pytest.raises(ValueError, match="of type 'marian'; steps are known for attn-rnn, attn-convs2s, attn-transf"):
+        attention_steps(marian, marian.score(SOURCE, TARGET), 0)
 
 
 def test_a_translation_of_several_lines_has_no_steps():
@@ -298,35 +318,24 @@ def test_a_translation_of_several_lines_has_no_steps():
             attention_steps(translator("bahdanau"), nothing, 0)
 
 
-def cards(page):
-    """The list of steps as elements; it is well-formed, so that nothing in a sentence was markup."""
-    document = page.document.replace("<details open>", "<details>")
-    return ElementTree.fromstring(document[document.index("<ol>") : document.index("</ol>") + 5]).findall("li")
-
-
-@pytest.mark.parametrize("name", ["bahdanau", "transformer", "cho"])
-def test_the_page_shows_the_steps(name):
-    steps = attention_steps(translator(name), translation(name), 2)
-    shown = cards(steps_html(translator(name), translation(name), 2))
-    assert len(shown) == len(steps)
-    for card, step in zip(shown, steps, strict=True):
-        text = "".join(card.itertext())
-        assert step.title in text and step.meaning in text
-        for figure, quantity in zip(card.iter("figure"), step.quantities, strict=True):
-            assert figure.get("data-name") == quantity.name
-            assert quantity.shape in "".join(figure.find("figcaption").itertext())
-            cells = [cell.text for cell in figure.iter("td") if cell.text and "more" not in cell.text]
-            printed = torch.tensor([float(cell.replace("−", "-").replace("∞", "inf")) for cell in cells])
-            if quantity.values.dim() == 1 or quantity.columns:
-                torch.testing.assert_close(printed, quantity.values.flatten(), atol=0.00051, rtol=0)
-            else:
-                torch.testing.assert_close(printed, quantity.values[:, :6].flatten(), atol=0.0051, rtol=0)
-            labels = [header.text for header in figure.iter("th") if header.get("scope") == "row"]
-            assert labels == (quantity.rows if quantity.values.dim() == 1 or len(quantity.rows) > 1 else [])
-        assert [pre.find("span").tail.strip() for pre in card.iter("pre")] == [code.text for code in step.code]
-    numbered = [span.text for card in shown for span in card.iter("span") if span.get("class") == "number"]
-    assert numbered == [str(number + 1) for number in range(len(steps) - (name == "bahdanau"))]
-    assert len(numbered) == {"bahdanau": 5, "transformer": 8, "cho": 3}[name]
+@pytest.mark.parametrize(
+    ("name", "kind", "count"),
+    [
+        ("bahdanau", "cross", 5),
+        ("cho", "cross", 3),
+        ("convs2s", "cross", 8),
+        ("transformer", "cross", 7),
+        ("transformer", "encoder", 7),
+        ("pre-norm", "decoder", 7),
+    ],
+)
+def test_the_page_shows_the_steps(name, kind, count):
+    line, options = translation(name), {"kind": kind}
+    page = steps_html(translator(name), line, 2, **options)
+    assert shows_the_steps(page, attention_steps(translator(name), line, 2, **options)) == count
+    piece = escape((line.source_tokens if kind == "encoder" else line.target_tokens)[2])
+    happened = "encoder read" if kind == "encoder" else "model wrote"
+    assert f'<h1>How the {happened} <span dir="auto" lang="">“{piece}”</span></h1>' in page.document
 
 
 @pytest.mark.parametrize(
@@ -335,22 +344,43 @@ def test_the_page_shows_the_steps(name):
         ("bahdanau", ["query = state<sub>i-1</sub>", "score<sub>j</sub> = v · tanh(W query + U key<sub>j</sub>)"]),
         (
             "transformer",
-            ["query = W<sup>Q</sup> state", "/ √head_dim", "[context<sub>1</sub>; …; context<sub>h</sub>]"],
+            ["query = W<sup>Q</sup> state + b", "/ √head_dim", "[context<sub>1</sub>; …; context<sub>h</sub>] + b"],
         ),
         ("bart", ["/ √head_dim", "p = softmax(E state + b)"]),
-        ("t5", ["score<sub>j</sub> = query · key<sub>j</sub><", "p = softmax(E state / √hidden_size)"]),
+        (
+            "rotary",
+            ["query = rotate(W<sup>Q</sup> state + b, i)", "value<sub>j</sub> = W<sup>V</sup> state<sub>j</sub>"],
+        ),
+        (
+            "pre-norm",
+            ["query = W<sup>Q</sup> norm(state) + b", "key<sub>j</sub> = W<sup>K</sup> state<sub>j</sub> + b"],
+        ),
+        ("gnmt", ["state<sup>l</sup><sub>i</sub> = rnn([output<sup>l-1</sup><sub>i</sub>; context])"]),
+        (
+            "convs2s",
+            ["[A; B] = W window + b", "d = W h + b + g", "value<sub>j</sub> = √½ (z<sub>j</sub> + e<sub>j</sub>)"],
+        ),
+        (
+            "t5",
+            [
+                "score<sub>j</sub> = query · key<sub>j</sub><",
+                "query = W<sup>Q</sup> norm(state)<",
+                "p = softmax(E state / √hidden_size)",
+            ],
+        ),
         ("cho", ["c = tanh(V h<sub>last</sub>)"]),
     ],
 )
 def test_formulas_are_set(name, formulas):
-    document = steps_html(translator(name), translation(name), 0).document
+    kind = "decoder" if name == "rotary" else "cross"
+    document = steps_html(translator(name), translation(name), 0, kind=kind).document
     for formula in formulas:
         assert formula in document
 
 
 def test_what_may_not_be_seen_is_minus_infinity():
     page = steps_html(translator("transformer"), translation("transformer"), 1, kind="decoder")
-    (masked,) = [figure for figure in cards(page)[3].iter("figure")]
+    (masked,) = [figure for figure in cards(page)[4].iter("figure")]
     cells = [cell.text for cell in masked.iter("td") if cell.text]
     assert cells.count("−∞") == len(translation("transformer").target_tokens) - 2
 

@@ -3,33 +3,58 @@
 import pytest
 
 from hf_attn.inference import Translator
-from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
-from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
-from hf_attn.visualization import steps_html
+from hf_attn.models.modeling_attn_bert import AttnBertConfig, AttnBertForMaskedLM
+from hf_attn.models.modeling_attn_convs2s import AttnConvS2SConfig, AttnConvS2SForConditionalGeneration
+from hf_attn.models.modeling_attn_gpt import AttnGptConfig, AttnGptForCausalLM
+from hf_attn.models.modeling_attn_transformer import AttnTransformerConfig, AttnTransformerForConditionalGeneration
+from hf_attn.visualization import steps_html, text_steps_html
 
 pytestmark = pytest.mark.browser
 
 SOURCE = "the old teacher who had read the book wrote a letter to Donaudampfschifffahrtsgesellschaftskapitän"
 
 
+KOREAN = "나이 많은 선생님이 정원에서 긴 편지를 읽습니다."
+SIZES = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 8, "intermediate_size": 32}
+
+
 @pytest.fixture(scope="module")
-def page_of_steps():
-    """The steps of one piece of a long sentence, in a Transformer of random weights."""
+def pages():
+    """Pages by name: of a long sentence in a Transformer of many heads, of ConvS2S, of a Korean text in BERT and GPT;
+    all of random weights."""
     from hf_attn.data import train_tokenizer
 
-    tokenizer = train_tokenizer([SOURCE] * 4, 320)
-    config = AttnTransformerConfig(
-        vocab_size=len(tokenizer), hidden_size=64, encoder_layers=1, decoder_layers=1, encoder_attention_heads=8,
-        decoder_attention_heads=8, encoder_intermediate_size=32, decoder_intermediate_size=32,
-    )  # fmt: skip
-    translator = Translator(AttnTransformerForConditionalGeneration(config), tokenizer)
-    return steps_html(translator, translator.score(SOURCE, SOURCE), 5, kind="decoder")
+    tokenizer = train_tokenizer([SOURCE, KOREAN] * 4, 400, mask_token=True)
+    common = {"vocab_size": len(tokenizer), "hidden_size": 64, "encoder_layers": 1, "decoder_layers": 1}
+    heads = {"encoder_attention_heads": 8, "decoder_attention_heads": 8}
+    inner = {"encoder_intermediate_size": 32, "decoder_intermediate_size": 32}
+    transformer = Translator(
+        AttnTransformerForConditionalGeneration(AttnTransformerConfig(**common, **heads, **inner)), tokenizer
+    )
+    convolutional = Translator(AttnConvS2SForConditionalGeneration(AttnConvS2SConfig(**common)), tokenizer)
+    bert = AttnBertForMaskedLM(AttnBertConfig(vocab_size=len(tokenizer), **SIZES)).eval()
+    gpt = AttnGptForCausalLM(AttnGptConfig(vocab_size=len(tokenizer), **SIZES)).eval()
+    line = transformer.score(SOURCE, SOURCE)
+    return {
+        "decoder": steps_html(transformer, line, 5, kind="decoder"),
+        "encoder": steps_html(transformer, line, 3, kind="encoder"),
+        "convs2s": steps_html(convolutional, convolutional.score(SOURCE, KOREAN), 4),
+        "bert": text_steps_html(bert, tokenizer, KOREAN, 2, masked=[2]),
+        "gpt": text_steps_html(gpt, tokenizer, KOREAN, 3),
+    }
 
 
+@pytest.fixture
+def page_of_steps(pages):
+    """The masked attention of one piece of a long sentence."""
+    return pages["decoder"]
+
+
+@pytest.mark.parametrize("name", ["decoder", "encoder", "convs2s", "bert", "gpt"])
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [320, 1200])
-def test_nothing_is_cut_off(page_of_steps, open_page, width, dark):
-    page = open_page(page_of_steps.document, width=width, dark=dark)
+def test_nothing_is_cut_off(pages, open_page, name, width, dark):
+    page = open_page(pages[name].document, width=width, dark=dark)
     assert page.evaluate("document.scrollingElement.scrollWidth") == width
     boxes = page.locator("li, h2, figcaption, .scroll, pre, p").evaluate_all(
         "all => all.map(each => each.getBoundingClientRect().toJSON())"
