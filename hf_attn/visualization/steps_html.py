@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hf_attn.inference.translator import Translator
 
 FIRST_NUMBERS = 6
+MOST_COLUMNS = 8  # of a drawing that stands beside another
 PREFACES = ("Query, keys and values", "All heads")  # the lecture counts from what comes after them
 STYLE = """
 :root { --plus: light-dark(#f59e0b, #b45309); --minus: light-dark(#60a5fa, #1d4ed8); }
@@ -31,24 +32,27 @@ h1 { font-size: 17px; font-weight: 600; margin: 0 0 4px; overflow-wrap: anywhere
 .sentence b { color: var(--ink); background: color-mix(in srgb, var(--glow) 45%, var(--paper)); border-radius: 4px;
   padding: 0 3px; }
 ol { list-style: none; margin: 0; padding: 0; display: grid; gap: 14px; }
-li { border: 1px solid var(--edge); border-radius: 10px; padding: 12px 14px; min-width: 0; }
+li { background: var(--paper); border: 1px solid var(--edge); border-radius: 10px; padding: 12px 14px; min-width: 0; }
 h2 { font-size: 16px; margin: 0 0 4px; }
 h2 .number { display: inline-block; min-width: 1.6em; margin-inline-end: 8px; padding: 0 4px; border-radius: 1em;
   text-align: center; background: var(--line); color: var(--paper); }
 p { margin: 0 0 8px; }
 .formula { font-family: "Cambria Math", "STIX Two Math", Georgia, serif; font-size: 17px; overflow-wrap: anywhere; }
-.quantities { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); gap: 12px 24px; }
+.quantities { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 410px), 1fr)); gap: 12px 24px; }
 figure { margin: 0; min-width: 0; }
+figure.wide { grid-column: 1 / -1; }
 figcaption { font-size: 14px; margin-bottom: 3px; }
 .shape { color: var(--faint); font-size: 13px; }
-.scroll { max-height: 330px; overflow: auto; }
+.scroll { max-height: 420px; overflow: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th { font-weight: 400; text-align: start; padding: 1px 8px 1px 0; white-space: pre; max-width: 150px; overflow: hidden;
-  text-overflow: ellipsis; }
-thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-orientation: sideways; padding: 0 2px; }
+  text-overflow: ellipsis; position: sticky; left: 0; background: var(--paper); }
+thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-orientation: sideways; padding: 0 2px;
+  position: static; }
 td { text-align: end; padding: 1px 5px; }
 td.cell { border: 1px solid var(--paper); min-width: 40px;
   background: color-mix(in srgb, var(--plus) calc(80% * var(--size)), var(--paper)); }
+thead ~ tbody td.cell { min-width: 34px; padding: 1px 2px; }
 td.cell.minus { background: color-mix(in srgb, var(--minus) calc(80% * var(--size)), var(--paper)); }
 td.more { color: var(--faint); white-space: nowrap; }
 .bars, .bars table { width: 100%; }
@@ -163,8 +167,9 @@ def _formula(text: str) -> str:
 def _figure(quantity: Quantity) -> str:
     drawing = _bars(quantity) if quantity.values.dim() == 1 else _matrix(quantity)
     name, shape = escape(quantity.name), escape(quantity.shape)
+    wide = ' class="wide"' if len(quantity.columns or []) > MOST_COLUMNS else ""
     return (
-        f'<figure data-name="{name}"><figcaption>{name} <span class="shape">{shape}</span></figcaption>'
+        f'<figure{wide} data-name="{name}"><figcaption>{name} <span class="shape">{shape}</span></figcaption>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="{name}">{drawing}</div></figure>'
     )
 

@@ -20,9 +20,9 @@ import torch
 import yaml
 from gradio_client import Client
 from gradio_client.exceptions import AppError
+from transformers import MarianConfig, MarianMTModel
 
 from hf_attn import Translator
-from hf_attn.models.modeling_attn_convs2s import AttnConvS2SConfig, AttnConvS2SForConditionalGeneration
 
 ROOT = Path(__file__).parents[2]
 SENTENCE = "The old teacher reads a long letter in the garden."
@@ -97,18 +97,21 @@ def forced(models_folder, name, result):
 
 def test_a_model_whose_steps_are_not_known_translates_and_is_not_taken_apart(app, models_folder, tmp_path):
     tokenizer = Translator(models_folder / "en-fr-bahdanau").tokenizer
-    config = AttnConvS2SConfig(vocab_size=len(tokenizer), hidden_size=16, encoder_layers=1, decoder_layers=2)
-    for part in (AttnConvS2SForConditionalGeneration(config), tokenizer):
-        part.save_pretrained(tmp_path / "en-fr-convs2s")
+    ids = {"pad_token_id": 0, "decoder_start_token_id": 1, "eos_token_id": 2, "forced_eos_token_id": 2}
+    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 2, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    config = MarianConfig(vocab_size=len(tokenizer), **ids, **sizes, **heads)
+    for part in (MarianMTModel(config), tokenizer):
+        part.save_pretrained(tmp_path / "en-fr-transformer")
 
     def tabs(folder):
         return [block.label for block in app.build(folder).blocks.values() if isinstance(block, gr.Tab)]
 
     assert (tabs(tmp_path), tabs(models_folder)) == (["Translate"], ["Translate", "Step by step"])
     space = app.Space(app.load_models(tmp_path))
-    assert list(space.models) == ["en-fr-convs2s"]
-    weights = space.attention(SENTENCE, "en-fr-convs2s")["cross_attentions"]
-    assert len(weights) == 2 and len(weights[0]) == 1  # layers, heads
+    assert list(space.models) == ["en-fr-transformer"]
+    weights = space.attention(SENTENCE, "en-fr-transformer")["cross_attentions"]
+    assert len(weights) == 2 and len(weights[0]) == 2  # layers, heads
 
 
 def test_models_are_found_by_their_names(app, models_folder, tmp_path):
