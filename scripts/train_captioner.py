@@ -72,6 +72,10 @@ DEFAULTS: dict[str, Any] = {
 class CaptionerArguments:
     """How large the model is, and on how many pictures it is trained and measured."""
 
+    model_name_or_path: str | None = field(
+        default=None,
+        metadata={"help": "With --do_train false: trained model to measure; that in output_dir by default."},
+    )
     hidden_size: int = field(default=96, metadata={"help": "Width of the states of both parts."})
     encoder_layers: int = field(default=3, metadata={"help": "Layers that read the patches."})
     decoder_layers: int = field(default=2, metadata={"help": "Layers that write the caption."})
@@ -191,21 +195,25 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     output = Path(training_args.output_dir)
     checkpoint = find_checkpoint(training_args) if training_args.do_train else None
     limits = {"train": args.train_samples, "validation": args.validation_samples}
-    data = {split: shapes(split, limits.get(split, args.test_samples)) for split in SPLITS}
-    tokenizer = train_tokenizer(data["train"]["caption"], 100, kind="word")
+    splits = [split for split in SPLITS if training_args.do_train or split != "train"]
+    data = {split: shapes(split, limits.get(split, args.test_samples)) for split in splits}
     mean = [0.5, 0.5, 0.5]
     image_processor = ViTImageProcessorPil(size={"height": SIDE, "width": SIDE}, image_mean=mean, image_std=mean)
     if training_args.do_train:
+        if args.model_name_or_path:
+            raise ValueError(f"model_name_or_path={args.model_name_or_path!r} goes with --do_train false")
+        tokenizer = train_tokenizer(data["train"]["caption"], 100, kind="word")
         model = make_model(args, tokenizer)
     else:
-        model = AttnCaptioner.from_pretrained(output, dtype=torch.float32)
-        tokenizer = AutoTokenizer.from_pretrained(output)
+        saved = args.model_name_or_path or output
+        model = AttnCaptioner.from_pretrained(saved, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(saved)
     print(f"{model.num_parameters():,} parameters, {len(tokenizer)} words")
     limit = [] if args.max_minutes is None else [TimeLimitCallback(args.max_minutes)]
     trainer = ResumableTrainer(
         model=model,
         args=training_args,
-        train_dataset=data["train"],
+        train_dataset=data.get("train"),
         eval_dataset=data["validation"],
         data_collator=Collator(tokenizer, image_processor),
         processing_class=tokenizer,

@@ -61,6 +61,17 @@ def test_the_numbers_are_those_of_the_captions_in_the_files(trained):
     assert str(folder) not in (folder / "run.json").read_text()
 
 
+def test_a_trained_model_is_measured_where_it_lies(script, trained, tmp_path):
+    folder, results = trained
+    measured = f"{DATA} --use_cpu --disable_tqdm true --do_train false --model_name_or_path {folder}".split()
+    assert script.main([*measured, "--output_dir", str(tmp_path / "measured")]) == results
+    assert sorted(path.name for path in (tmp_path / "measured").iterdir()) == [
+        *("all_results.json", "compositional_predictions.tsv", "test_predictions.tsv"),
+    ]
+    with pytest.raises(ValueError, match="model_name_or_path='x' goes with --do_train false"):
+        script.main(f"{DATA} --model_name_or_path x --output_dir {tmp_path}".split())
+
+
 @pytest.mark.slow
 def test_the_folder_describes_pictures_where_the_package_is_not_installed(trained, tmp_path):
     folder, _ = trained
