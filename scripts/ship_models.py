@@ -81,6 +81,7 @@ def store(trained: Path, folder: Path, auto_class: str) -> int:
     model = getattr(transformers, auto_class).from_pretrained(trained, dtype=torch.float16)
     if hasattr(model.config, "use_cache"):
         model.config.use_cache = True  # the Trainer turns it off
+    vars(model.config).pop("auto_map", None)  # of code that is not stored
     model.save_pretrained(folder, include_code=False)
     if (trained / "tokenizer.json").is_file():
         save_tokenizer(trained, folder)
