@@ -85,6 +85,9 @@ def store(trained: Path, folder: Path, auto_class: str) -> int:
     model.save_pretrained(folder, include_code=False)
     if (trained / "tokenizer.json").is_file():
         save_tokenizer(trained, folder)
+        path = folder / "tokenizer.json"  # without white space: a third smaller
+        described = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps(described, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
     for name in ("preprocessor_config.json", "processor_config.json"):
         if (trained / name).is_file():
             shutil.copy(trained / name, folder)
