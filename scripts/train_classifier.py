@@ -92,6 +92,9 @@ class ClassifierArguments:
         default="", metadata={"help": "For parts: lines of how a part of text_file begins, a tab, and its label."}
     )
     held_out: float = field(default=0.03, metadata={"help": "Share of the lines of text_file to test on."})
+    held_out_seed: int = field(
+        default=42, metadata={"help": "Seed of their choice; that of train_language_model.py holds out the same lines."}
+    )
     words_per_example: int = field(default=40, metadata={"help": "Words of an example, with punctuation."})
     max_length: int = field(default=128, metadata={"help": "Longer texts are cut to so many tokens."})
     max_train_samples: int | None = field(
@@ -157,8 +160,8 @@ def load_splits(args: ClassifierArguments) -> dict[str, Dataset]:
         parts = dict(zip(lines, labels))
         ambiguous = {line for line, label in zip(lines, labels) if parts[line] != label}
         lines = [line for line in lines if line not in ambiguous]
-    rest, test = hold_out(lines, args.held_out)
-    train, validation = hold_out(rest, args.held_out, seed=1)
+    rest, test = hold_out(lines, args.held_out, args.held_out_seed)
+    train, validation = hold_out(rest, args.held_out, args.held_out_seed + 1)
     splits = {"train": train, "validation": validation, "test": test}
     return {split: label_lines(args, some, parts) for split, some in splits.items()}
 

@@ -115,7 +115,7 @@ def test_the_script_learns_measures_and_searches(tokenizer, tmp_path, capsys):
     assert json.loads((tmp_path / "out" / "retrieval_results.json").read_text())["after"] == results["after"]
     assert results["before"]["lines"] == 11 and results["before"]["tfidf"] == results["after"]["tfidf"]
     assert results["before"]["model"] != results["after"]["model"]
-    queries, texts = zip(*(halves(line) for line in hold_out(lines, 0.3)[1]))
+    queries, texts = zip(*(halves(line) for line in hold_out(lines, 0.3, 42)[1]))
     retriever = Retriever(str(tmp_path / "out"), device="cpu")
     scores = retriever.embed(queries) @ retriever.embed(texts).T
     assert results["after"]["model"] == retrieval_scores(scores, range(11))
