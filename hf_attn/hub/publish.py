@@ -23,6 +23,7 @@ from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 from huggingface_hub.utils import validate_repo_id
 from safetensors import SafetensorError
 from transformers import (
+    AutoConfig,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     PreTrainedConfig,
@@ -285,9 +286,12 @@ def _load(folder: Path) -> PreTrainedModel:
         if not (folder / name).is_file():
             raise ValueError(f"{folder} holds no finished training run: there is no {name}")
     try:
-        return AutoModelForSeq2SeqLM.from_pretrained(folder)
+        config = AutoConfig.from_pretrained(folder)
+        if type(config) in AutoModelForSeq2SeqLM._model_mapping:
+            return AutoModelForSeq2SeqLM.from_pretrained(folder)
     except (OSError, ValueError, SafetensorError) as error:
         raise ValueError(f"{folder} holds no model that can be opened: {' '.join(str(error).split())}") from error
+    raise ValueError(f"{folder} holds a model of type {config.model_type!r}, which does not translate")
 
 
 def _read_json(folder: Path, name: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from contract import cases
 from hub.hub_stand_in import run_hub, use_hub
 from hub.runs import OWNER, PAIRS, RUNS, recipe_of, snapshot, trained
 from huggingface_hub import ModelCard, parse_eval_result_entries
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
 
 import hf_attn
 from hf_attn.data import load_pairs
@@ -356,6 +356,14 @@ def test_a_broken_file_is_named_in_one_line(name, kept, run, tmp_path):
     with pytest.raises(ValueError, match="can be opened|cannot be read") as raised:
         publish(run, local_dir=tmp_path / "out", **ABOUT)
     assert "\n" not in str(raised.value) and str(run) in str(raised.value) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("model_type", ["attn-gpt", "attn-bert", "attn-vit", "gpt2"])
+def test_what_does_not_translate_is_refused_in_one_line(model_type, run, tmp_path):
+    AutoConfig.for_model(model_type).save_pretrained(run)
+    with pytest.raises(ValueError, match=f"holds a model of type '{model_type}', which does not translate") as raised:
+        publish(run, local_dir=tmp_path / "out", **ABOUT)
+    assert "\n" not in str(raised.value) and not (tmp_path / "out").exists()
 
 
 def test_languages_are_asked_for_where_nothing_tells_them(run, tmp_path):
