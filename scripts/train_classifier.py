@@ -229,6 +229,8 @@ def prepare(args: ClassifierArguments, training_args: TrainingArguments) -> tupl
     reader = make_reader(args, splits.get("train"), folder)
     config = make_config(args, reader, folder)
     names = label_names(splits["train"], args.task) if training_args.do_train else list(config.id2label.values())
+    if training_args.do_train and len(names) < 2:
+        raise ValueError(f"the training set must have two labels at least, got {', '.join(names)} alone")
     weights = None if args.from_scratch or checkpoint or not folder else folder
     trust = {"trust_remote_code": args.trust_remote_code}
     model = make_classifier(args.task, names, config, weights, **trust)
@@ -323,7 +325,8 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     if "test" in ready:
         results = predict(trainer, ready["test"], names)
     numbers = {name: value for name, value in results.items() if not isinstance(value, dict | list)}
-    trainer.log_metrics("test" if "test" in ready else "eval", numbers)
+    if numbers:
+        trainer.log_metrics("test" if "test" in ready else "eval", numbers)
     return results
 
 

@@ -111,6 +111,25 @@ def test_a_model_is_measured_without_training(script, data, tmp_path):
     assert measured["test_confusion"] == trained["test_confusion"]
 
 
+@pytest.mark.parametrize("do_train", ["true", "false"])
+def test_without_examples_to_measure_on_nothing_is_measured(script, data, tmp_path, do_train):
+    train, model = ["--train_file", f"{data}/train.tsv"], str(tmp_path / "model")
+    script.main(scratch("text", model, "--max_steps", "1", *train))
+    more = ["--model_name_or_path", model, "--do_train", do_train, "--max_steps", "1"]
+    assert script.main(command("text", tmp_path / "out", *more, *train)) == {}
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "row"),
+    [("text", "one.tsv", "a\tx\n"), ("tokens", "one.jsonl", '{"tokens": ["a"], "tags": ["x"]}\n')],
+)
+def test_a_single_label_is_nothing_to_learn(script, tmp_path, task, name, row):
+    """A model with one output would be taken for one that learns numbers."""
+    (tmp_path / name).write_text(row * 3, encoding="utf-8")
+    with pytest.raises(SystemExit, match="two labels at least, got x alone"):
+        script.main(scratch(task, tmp_path / "out", "--train_file", str(tmp_path / name)))
+
+
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     place, random = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
