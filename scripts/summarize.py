@@ -49,6 +49,10 @@ class SummaryArguments:
     vocab_size: int = field(default=2000, metadata={"help": "Size of the vocabulary to learn for a new model."})
     max_length: int = field(default=512, metadata={"help": "Most tokens of a document that are read."})
 
+    def __post_init__(self):
+        if self.count < 1:
+            raise ValueError(f"count={self.count} must be a whole number of at least 1")
+
 
 DEFAULTS = {"learning_rate": 1e-3, "warmup_steps": 0.1, "num_train_epochs": 12.0, "per_device_train_batch_size": 32}
 DEFAULTS |= {"remove_unused_columns": False, "logging_steps": 50, "save_strategy": "epoch", "save_total_limit": 1}
@@ -60,16 +64,30 @@ def load_documents(args: SummaryArguments) -> tuple[Dataset, Dataset]:
         raise ValueError("train_file and test_file go together")
     if not args.train_file:
         return shared_name_documents("train", 4000), shared_name_documents("test", 300)
-    rows = [
-        [json.loads(line) for _, line in read_lines(Path(file)) if line.strip()]
-        for file in (args.train_file, args.test_file)
-    ]
-    if not all(isinstance(row, dict) and {"sentences", "summary"} <= set(row) for some in rows for row in some):
-        raise ValueError("train_file and test_file must have 'sentences' and 'summary' in each line")
-    train, test = (
-        Dataset.from_list([{name: row[name] for name in ("sentences", "summary")} for row in some]) for some in rows
-    )
-    return train, test
+    return read_documents(Path(args.train_file)), read_documents(Path(args.test_file))
+
+
+def read_documents(file: Path) -> Dataset:
+    """Read JSON lines of sentences and a summary."""
+    rows = []
+    for number, line in read_lines(file):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            sentences, summary = row["sentences"], row["summary"]
+            valid = isinstance(sentences, list) and bool(sentences)
+            valid = valid and all(isinstance(text, str) and text.encode() for text in (*sentences, summary))
+        except (ValueError, KeyError, TypeError):  # no JSON, no object, or text that is not valid Unicode
+            valid = False
+        if not valid:
+            raise ValueError(
+                f"{file}, line {number}: must have 'sentences', a list of strings, and 'summary', a string"
+            )
+        rows.append({"sentences": sentences, "summary": summary})
+    if not rows:
+        raise ValueError(f"{file} holds no documents")
+    return Dataset.from_list(rows)
 
 
 def encode(documents: Dataset, tokenizer: Any, args: SummaryArguments) -> Dataset:

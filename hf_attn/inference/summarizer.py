@@ -24,6 +24,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.modeling_outputs import TokenClassifierOutput
 from transformers.utils.generic import can_return_tuple
 
+from ..models.checks import is_whole
 from ..models.configuration_attn_bert import AttnBertConfig
 from ..models.heads import IGNORED, binary_loss
 from ..models.masks import AttentionMask
@@ -176,6 +177,9 @@ class Summarizer:
         model: Folder of a trained `AttnBertForExtractiveSummarization`, or such a model (then give the tokenizer).
         tokenizer: Of the model, if that is loaded.
         max_length: Most tokens of a document that are read.
+
+    Raises:
+        ValueError: If the folder holds another model, or a loaded model comes without its tokenizer.
     """
 
     def __init__(self, model: Any, tokenizer: Any = None, *, max_length: int = 512):
@@ -184,7 +188,10 @@ class Summarizer:
                 raise ValueError("tokenizer is missing: a model that is loaded comes with its tokenizer")
         else:
             tokenizer = tokenizer or AutoTokenizer.from_pretrained(model)
-            model = AttnBertForExtractiveSummarization.from_pretrained(model, dtype="float32")
+            folder, check = model, {"dtype": "float32", "output_loading_info": True}
+            model, info = AttnBertForExtractiveSummarization.from_pretrained(folder, **check)
+            if info["missing_keys"]:  # they would be drawn by chance
+                raise ValueError(f"{folder} holds no trained summariser: {min(info['missing_keys'])} is missing")
         self.model = model.eval()
         self.tokenizer = tokenizer
         self.max_length = max_length
@@ -199,8 +206,10 @@ class Summarizer:
             block_trigrams: Whether a sentence is passed over that has three words in a row with one chosen before it.
 
         Raises:
-            ValueError: See `encode_document`.
+            ValueError: If `count` is no whole number of at least 1; and see `encode_document`.
         """
+        if not is_whole(count, 1):
+            raise ValueError(f"count={count!r} must be a whole number of at least 1")
         batch = SummaryCollator(self.tokenizer)([encode_document(sentences, self.tokenizer, self.max_length)])
         batch = {name: tensor.to(self.model.device) for name, tensor in batch.items()}
         scores = self.model(**batch, return_dict=True).logits[0].float().sigmoid().tolist()

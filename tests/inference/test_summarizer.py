@@ -15,7 +15,7 @@ from hf_attn.inference.summarizer import (
     SummaryCollator,
     encode_document,
 )
-from hf_attn.models.modeling_attn_bert import AttnBertConfig
+from hf_attn.models.modeling_attn_bert import AttnBertConfig, AttnBertForMaskedLM
 from hf_attn.models.positions import sinusoidal
 
 DOCUMENTS = [
@@ -147,3 +147,49 @@ def test_the_script_learns_measures_and_summarises(tmp_path, capsys):
     assert all(sentence.startswith("Surely") for sentence in found["sentences"])
     with pytest.raises(ValueError, match="go together"):
         script.main([*words, "--train_file", str(file)])
+
+
+WRONG_DOCUMENTS = [
+    "no JSON",
+    "[]",
+    '{"sentences": ["a"]}',
+    '{"sentences": "a b", "summary": "a"}',
+    '{"sentences": [], "summary": "a"}',
+    '{"sentences": [1], "summary": "a"}',
+    '{"sentences": ["a", ""], "summary": "a"}',
+    '{"sentences": ["a"], "summary": 1}',
+    '{"sentences": ["a \\ud800"], "summary": "a"}',
+]
+
+
+@pytest.mark.parametrize("line", WRONG_DOCUMENTS)
+def test_a_line_that_is_no_document_is_named(line, tmp_path):
+    right = tmp_path / "right.jsonl"
+    right.write_text('{"sentences": ["a"], "summary": "a"}\n', encoding="utf-8")
+    wrong = tmp_path / "wrong.jsonl"
+    wrong.write_text(f"{right.read_text()}\n{line}\n", encoding="utf-8")
+    script = load_script("scripts/summarize.py")
+    for train, test in ((wrong, right), (right, wrong)):
+        with pytest.raises(ValueError, match="wrong.jsonl, line 3: must have 'sentences'"):
+            script.main(["--train_file", str(train), "--test_file", str(test), "--output_dir", str(tmp_path / "out")])
+    wrong.write_text("\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="wrong.jsonl holds no documents"):
+        script.main(["--train_file", str(right), "--test_file", str(wrong), "--output_dir", str(tmp_path / "out")])
+
+
+def test_a_model_that_never_learned_to_summarise_is_refused(tokenizer, tmp_path):
+    """Else its layers would be drawn by chance, and the summary be nonsense."""
+    model = make_model(tokenizer)
+    for other in (model.model, AttnBertForMaskedLM(model.config)):
+        other.save_pretrained(tmp_path)
+        tokenizer.save_pretrained(tmp_path)
+        with pytest.raises(ValueError, match="holds no trained summariser: classifier.bias is missing"):
+            Summarizer(tmp_path)
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_summary_has_one_sentence_at_least(tokenizer, count):
+    with pytest.raises(ValueError, match="count="):
+        Summarizer(make_model(tokenizer), tokenizer)(["a", "b"], count)
+    with pytest.raises(ValueError, match="count="):
+        load_script("scripts/summarize.py").main(["--count", str(count), "--output_dir", "out"])
