@@ -60,3 +60,22 @@ def digits(split: str = "train", seed: int = 0) -> Dataset:
     }
     features = Features({"image": Image(), "label": ClassLabel(names=[str(label) for label in range(10)])})
     return Dataset.from_dict(columns, features=features)
+
+
+def convert_image(image: Any, mode: str) -> Any:
+    """Bring a picture of PIL to 8 bits a channel.
+
+    Args:
+        image: of any mode. One of 16 bits is made coarser, where PIL itself would make everything above 255 white.
+        mode: of PIL: "L" for grey, "RGB".
+
+    Raises:
+        TypeError: if it is no picture of PIL.
+    """
+    from PIL import Image as Picture
+
+    if not isinstance(image, Picture.Image):
+        raise TypeError(f"image must be a picture of PIL, got {type(image).__name__}")
+    if image.mode.startswith("I;16"):
+        image = Picture.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    return image.convert(mode)

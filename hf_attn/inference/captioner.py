@@ -21,6 +21,7 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoImageProcessor, AutoModelForImageTextToText, AutoTokenizer, PreTrainedModel
 
+from hf_attn.data.images import convert_image
 from hf_attn.models.checks import check_finite, is_whole
 
 from .decoding import start_id, stop_ids
@@ -163,6 +164,7 @@ class Captioner:
             For a picture a `Caption`, for several a list of them in the same order.
 
         Raises:
+            TypeError: if something is no picture of PIL.
             ValueError: if an option is out of range, or the model's implementation of attention gives no weights.
         """
         for name, value in (("num_beams", num_beams), ("batch_size", batch_size)):
@@ -254,7 +256,7 @@ class Captioner:
 
     def _pixels(self, images: list[Any]) -> torch.Tensor:
         """Prepare pictures as the model sees them."""
-        pictures = [image.convert("RGB") for image in images]
+        pictures = [convert_image(image, "RGB") for image in images]
         pixels = self.image_processor(pictures, return_tensors="pt")["pixel_values"]
         return pixels.to(device=self.model.device, dtype=self.model.dtype)
 

@@ -25,6 +25,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from ..data.images import convert_image
 from ..models.heads import IGNORED
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def image_transform(
     """
 
     def transform(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        images = [image.convert("L" if channels == 1 else "RGB") for image in rows["image"]]
+        images = [convert_image(image, "L" if channels == 1 else "RGB") for image in rows["image"]]
         if max_shift:
             shifts = torch.randint(-max_shift, max_shift + 1, (len(images), 2)).tolist()
             images = [

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from hf_attn.data.images import convert_image
 from hf_attn.inference.captioner import lay_out
 
 from .extract import attention_rollout
@@ -133,7 +134,7 @@ def _panels(image: "Image", titles: list[str], weights: torch.Tensor, caption: s
     layout: Any = figure.get_layout_engine()
     layout.set(rect=(0, below / figure.get_figheight(), 1, 1 - below / figure.get_figheight()))
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    pixels = np.asarray(image.convert("RGB"))
+    pixels = np.asarray(convert_image(image, "RGB"))
     for number, axes in enumerate(panels):
         axes.set_axis_off()
         if number > len(titles):

@@ -9,6 +9,7 @@ import io
 import json
 from typing import TYPE_CHECKING
 
+from hf_attn.data.images import convert_image
 from hf_attn.inference.captioner import lay_out
 
 from .page import HtmlPage, escape, make_page
@@ -71,7 +72,7 @@ def caption_html(caption: "Caption") -> HtmlPage:
     if not caption.tokens:
         raise ValueError("caption is empty; there is nothing to show")
     file = io.BytesIO()
-    caption.image.convert("RGB").save(file, format="png")
+    convert_image(caption.image, "RGB").save(file, format="png")
     layers, columns = caption.cross_attentions.shape[0], caption.grid[1]
     by_layer = [lay_out(caption.cross_attentions, caption.grid, number).flatten(1) for number in range(layers)]
     weights = [[[round(value, 4) for value in word] for word in layer.tolist()] for layer in by_layer]

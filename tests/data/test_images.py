@@ -3,9 +3,11 @@ import sys
 
 import numpy as np
 import pytest
+from PIL import Image
 from sklearn.datasets import load_digits
 
 from hf_attn.data import digits
+from hf_attn.data.images import convert_image
 
 SPLITS = ("train", "validation", "test")
 
@@ -57,3 +59,27 @@ def test_the_data_package_opens_where_scikit_learn_and_pillow_are_missing():
     code = "import sys; sys.modules['sklearn'] = sys.modules['PIL'] = None; from hf_attn.data import digits, copy_task"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+@pytest.mark.parametrize("order", ["<u2", ">u2"])
+def test_a_picture_of_16_bits_is_that_of_8_bits(mode, order):
+    """PIL itself makes a grey of more than 255 of 65535 white."""
+    greys = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    fine = Image.fromarray((greys.astype(np.uint16) * 257).astype("<u2"))
+    if order == ">u2":
+        fine = Image.frombytes("I;16B", (16, 16), (greys.astype(np.uint16) * 257).astype(">u2").tobytes())
+    found = convert_image(fine, mode)
+    assert found.mode == mode and found.tobytes() == Image.fromarray(greys).convert(mode).tobytes()
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK"])
+def test_other_pictures_are_what_pil_makes_of_them(mode):
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (1, 3, 3), dtype=np.uint8)).convert(mode)
+    assert convert_image(picture, "RGB").tobytes() == picture.convert("RGB").tobytes()
+
+
+@pytest.mark.parametrize("other", ["picture.png", None, np.zeros((2, 2, 3), dtype=np.uint8)])
+def test_what_is_no_picture_is_named(other):
+    with pytest.raises(TypeError, match=f"got {type(other).__name__}"):
+        convert_image(other, "RGB")

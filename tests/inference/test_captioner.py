@@ -3,6 +3,7 @@
 import functools
 import math
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -217,6 +218,9 @@ def test_clear_errors(captioner, tmp_path):
     for options in ({"num_beams": 0}, {"max_new_tokens": 0}, {"batch_size": 0}, {"length_penalty": math.nan}):
         with pytest.raises(ValueError, match=next(iter(options))):
             captioner(picture, **options)
+    for other in ("picture.png", None, np.zeros((8, 8, 3), dtype=np.uint8), ["picture.png"]):
+        with pytest.raises(TypeError, match="image must be a picture of PIL"):
+            captioner(other)
     for captions in ("a", ["a", "b"]):
         with pytest.raises(ValueError, match="as many captions"):
             captioner.score([picture], captions)

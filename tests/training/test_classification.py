@@ -113,3 +113,13 @@ def test_a_classifier_begins_with_the_weights_of_a_folder_or_with_new_ones(model
 def test_a_config_field_that_there_is_not_is_refused():
     with pytest.raises(ValueError, match="attn-bert has no config field hidden_sise"):
         new_config("text", "attn-bert", TOKENIZERS["bert"](), hidden_sise=8)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_picture_of_16_bits_is_read_as_that_of_8_bits(channels):
+    half = [0.5] * channels
+    processor = ViTImageProcessorPil(size={"height": 4, "width": 4}, image_mean=half, image_std=half)
+    greys = np.arange(16, dtype=np.uint8).reshape(4, 4) * 16
+    images = [Image.fromarray(greys), Image.fromarray(greys.astype(np.uint16) * 257)]
+    plain, fine = image_transform(processor, ["x"], channels)({"image": images, "label": ["x"] * 2})["pixel_values"]
+    assert torch.equal(plain, fine)
