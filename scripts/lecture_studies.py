@@ -118,8 +118,8 @@ if __name__ == "__main__":
     warnings.filterwarnings("ignore", message="Profiler clears events at the end of each cycle")
     parser = HfArgumentParser(StudyArguments)  # type: ignore[arg-type]
     parser.add_argument("studies", nargs="+", help=f"all, list, or some of {', '.join(STUDIES)}")
-    arguments, chosen = parser.parse_args_into_dataclasses()
     try:
+        arguments, chosen = parser.parse_args_into_dataclasses()
         main(chosen.studies, arguments)
     except (OSError, ValueError) as error:  # a mistake of the user needs a sentence, no traceback
         sys.exit(f"error: {error}")

@@ -53,11 +53,19 @@ DEFAULTS = {"learning_rate": 5e-4, "warmup_steps": 0.1, "num_train_epochs": 1.0,
 DEFAULTS |= {"remove_unused_columns": False, "logging_steps": 50, "save_steps": 200, "save_total_limit": 1}
 
 
+def in_two(lines: list[str]) -> list[str]:
+    """Give the lines that have two halves."""
+    found = [line for line in lines if len(line.split()) > 1]
+    if not found:
+        raise ValueError("the text must have lines of two words at least, to learn and among those held out")
+    return found
+
+
 def train(args: RetrievalArguments, training_args: TrainingArguments, lines: list[str]) -> None:
     """Train the encoder on pairs, and save it."""
     set_seed(training_args.seed)
     tokenizer = AutoTokenizer.from_pretrained(args.model_name_or_path)
-    pairs = [halves(line) if args.pairs == "halves" else (line, line) for line in lines if len(line.split()) > 1]
+    pairs = [halves(line) if args.pairs == "halves" else (line, line) for line in in_two(lines)]
     trainer = ContrastiveTrainer(
         model=AutoModel.from_pretrained(args.model_name_or_path, dtype="float32"),
         args=training_args,
@@ -73,7 +81,7 @@ def train(args: RetrievalArguments, training_args: TrainingArguments, lines: lis
 
 def measure(model: str, args: RetrievalArguments, lines: list[str]) -> dict[str, Any]:
     """Find the second half of each line among all, by the model and by TF-IDF."""
-    pairs = [halves(line) for line in lines if len(line.split()) > 1]
+    pairs = [halves(line) for line in in_two(lines)]
     queries, texts = [list(side) for side in zip(*pairs)]
     retriever = Retriever(model, pooling=args.pooling, max_length=args.max_length)
     counter = TfidfVectorizer(sublinear_tf=True, token_pattern=r"\w+").fit(queries + texts)
@@ -94,6 +102,8 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     args, training_args = parser.parse_args_into_dataclasses(words, look_for_args_file=False)
     if not args.pairs and not args.query:
         raise ValueError("give pairs to learn, a query to answer, or both")
+    if args.pairs and parser.parse_known_args(words)[0].output_dir is None:
+        raise ValueError("output_dir is missing: give the folder for checkpoints and results (--output_dir)")
     lines = load_texts(args.text_file) if args.text_file else phrasebook_texts("en", "train", 5000)
     lines = list(dict.fromkeys(lines))
     model, results = args.model_name_or_path, {}

@@ -152,6 +152,8 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
         summary = Summarizer(args.model_name_or_path, max_length=args.max_length)(load_texts(args.document), args.count)
         print(*summary.sentences, sep="\n")
         return {"sentences": summary.sentences}
+    if parser.parse_known_args(words)[0].output_dir is None:
+        raise ValueError("output_dir is missing: give the folder for checkpoints and results (--output_dir)")
     documents, held_out = load_documents(args)
     train(args, training_args, documents)
     output = Path(str(training_args.output_dir))

@@ -89,6 +89,12 @@ class CaptionerArguments:
     num_beams: int = field(default=1, metadata={"help": "Width of the beam search of the tests; 1 is greedy."})
     max_minutes: float | None = field(default=None, metadata={"help": "Stop, evaluate and save after so many minutes."})
 
+    def __post_init__(self):
+        for name in ("train_samples", "validation_samples", "test_samples"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name}={value} must be at least 1")
+
 
 class Collator:
     """Turn rows of pictures and captions into a batch."""
@@ -192,6 +198,8 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     parser = HfArgumentParser(cast(Any, (CaptionerArguments, TrainingArguments)), allow_abbrev=False)
     parser.set_defaults(**DEFAULTS)
     args, training_args = parser.parse_args_into_dataclasses(argv, look_for_args_file=False)
+    if parser.parse_known_args(argv)[0].output_dir is None:
+        raise ValueError("output_dir is missing: give the folder for checkpoints and results (--output_dir)")
     set_seed(training_args.seed)
     output = Path(training_args.output_dir)
     checkpoint = find_checkpoint(training_args) if training_args.do_train else None

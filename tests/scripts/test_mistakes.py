@@ -48,10 +48,18 @@ FEW = ["--phrasebook", "en-it", "--recipe", "transformer-tiny", "--max_train_sam
             [*OUTPUT, "--train_file", "wrong.tsv", "--source_lang", "en", "--target_lang", "fr"],
             "wrong.tsv, line 2: must have 2 columns, got 1",
         ),
+        ("train_language_model", ["--objective", "clm", "--phrasebook", "en"], "output_dir is missing"),
+        ("train_captioner", [], "output_dir is missing"),
+        ("train_captioner", [*OUTPUT, "--test_samples", "0"], "test_samples=0 must be at least 1"),
+        ("summarize", [], "output_dir is missing"),
+        ("retrieve", [*NO_MODEL, "--pairs", "halves"], "output_dir is missing"),
+        ("retrieve", [*NO_MODEL, *OUTPUT, "--pairs", "same", "--text_file", "words.txt"], "lines of two words"),
+        ("lecture_studies", ["all", "--no_such", "1"], "--no_such"),
     ],
 )
 def test_a_mistake_is_one_sentence(script, arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    Path("words.txt").write_text("one\ntwo\nthree\n")
     Path("wrong.tsv").write_text("a\tb\nno second column\n")
     file = str(SCRIPTS / f"{script}.py")
     monkeypatch.setattr(sys, "argv", [file, *arguments])
