@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..models.checks import check_choice
 from .translation import read_lines
+from .words import is_text
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -108,12 +109,14 @@ def _read_object(line: str, task: str, place: str) -> dict[str, Any]:
         raise ValueError(f"{place}: must have {wanted[0]!r} and {wanted[1]!r}")
     if task == "text":
         texts = {name: row[name] for name in ("text", "text_pair") if name in row}
-        if not all(isinstance(text, str) for text in texts.values()) or not isinstance(row["label"], str | int):
+        if not all(is_text(text) for text in texts.values()) or not (
+            is_text(row["label"]) or isinstance(row["label"], int)
+        ):
             raise ValueError(f"{place}: the texts must be strings, and the label a string or a number")
         return texts | {"label": str(row["label"])}
     tokens, tags = row["tokens"], row["tags"]
     lists = isinstance(tokens, list) and isinstance(tags, list) and len(tokens) == len(tags) > 0
-    if not lists or not all(isinstance(one, str) for one in (*tokens, *tags)):
+    if not lists or not all(is_text(one) for one in (*tokens, *tags)):
         raise ValueError(f"{place}: tokens and tags must be lists of as many strings")
     return {"tokens": tokens, "tags": tags}
 

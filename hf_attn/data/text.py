@@ -22,7 +22,7 @@ from ..models.checks import is_whole
 from .phrasebook import PAIRS, generate
 from .tokenizer import piece_decoder, train_tokenizer
 from .translation import read_lines
-from .words import split_words
+from .words import is_text, split_words
 
 PHRASEBOOK_LANGUAGES = ("en", *(pair[3:] for pair in PAIRS))
 
@@ -71,7 +71,7 @@ def _read_file(path: Path, column: str) -> Iterable[str]:
 
 def _text_of(row: Any, column: str, place: str) -> str:
     text = row.get(column) if isinstance(row, dict) else None
-    if not isinstance(text, str):
+    if not is_text(text):
         keys = f"; the columns are {sorted(row)}" if isinstance(row, dict) else ""
         raise ValueError(f"{place}: column {column!r} must hold a text, got {text!r}{keys}")
     return text

@@ -5,6 +5,7 @@ text before a tokenizer learns its pieces, so a piece does not belong to two wor
 """
 
 import unicodedata
+from typing import TypeGuard
 
 import regex
 
@@ -73,3 +74,8 @@ def text_words(text: str) -> list[str]:
     check_text("text", text)
     text = unicodedata.normalize("NFC", text)
     return [text[start:end] for start, end in split_words(text)]
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Tell whether a value is a string of characters: half of a surrogate pair is none, and no tokenizer takes it."""
+    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)

@@ -22,6 +22,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoImageProcessor, AutoModelForImageTextToText, AutoTokenizer, PreTrainedModel
 
 from hf_attn.data.images import convert_image
+from hf_attn.data.words import is_text
 from hf_attn.models.checks import check_finite, is_whole
 
 from .decoding import start_id, stop_ids
@@ -216,13 +217,15 @@ class Captioner:
             For a picture a `Caption`, for several a list of them.
 
         Raises:
-            ValueError: if there are not as many captions as pictures, or an option is out of range.
+            ValueError: if there are not as many captions as pictures, one is no text, or an option is out of range.
         """
         many = isinstance(images, Sequence)
         texts: Any = list(captions) if many else [captions]
         pictures: Any = list(images) if many else [images]
         if many == isinstance(captions, str) or len(pictures) != len(texts):
             raise ValueError("give one caption for one picture, or as many captions as pictures")
+        if not all(is_text(text) for text in texts):
+            raise ValueError("captions must be strings of valid Unicode, without lone surrogates")
         _check_count("batch_size", batch_size)
         check_finite("length_penalty", length_penalty)
         sides = encode(self.tokenizer, "text", texts, self._longest(None), "caption", self._stop)

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from tqdm.auto import tqdm
 from transformers import AutoModel, AutoTokenizer
 
+from ..data.words import is_text
 from ..models.checks import check_choice, is_whole
 from ..models.heads import POOLINGS, pool
 
@@ -86,7 +87,7 @@ class Retriever:
         Raises:
             ValueError: If there are no texts, or one is no string.
         """
-        if isinstance(texts, str) or not len(texts) or not all(isinstance(text, str) for text in texts):
+        if isinstance(texts, str) or not len(texts) or not all(is_text(text) for text in texts):
             raise ValueError(f"texts must be a list of strings, at least one, got {texts!r}")
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         rows: list[Any] = [None] * len(texts)

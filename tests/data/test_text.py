@@ -40,6 +40,10 @@ def test_objects_give_the_text_of_their_column(tmp_path):
     file = tmp_path / "texts.jsonl"
     file.write_text("\n".join(json.dumps({"verse": text, "number": 3}) for text in ("a\nb", "", "c")) + "\n")
     assert load_texts(file, column="verse") == ["a\nb", "c"]
+    half = tmp_path / "half.jsonl"
+    half.write_text('{"text": "a"}\n{"text": "half of a pair: \\ud83d"}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match="half.jsonl, line 2: column 'text' must hold a text"):
+        load_texts(half)
     with pytest.raises(ValueError, match=r"line 1: column 'text' must hold a text.*number.*verse"):
         load_texts(file)
     file.write_text('{"text": "a"}\n{"text": \n')

@@ -226,6 +226,9 @@ def test_clear_errors(captioner, tmp_path):
             captioner.score([picture], captions)
     with pytest.raises(ValueError, match="as many captions"):
         captioner.score(picture, ["a"])
+    for caption in ("a \ud800", 3):
+        with pytest.raises(ValueError, match="valid Unicode"):
+            captioner.score([picture], [caption])
     with pytest.raises(ValueError, match="tokenizer and image processor"):
         Captioner(captioner.model)
     with pytest.raises(ValueError, match="'vision-encoder-decoder'"):

@@ -79,6 +79,8 @@ def test_what_cannot_be_searched_is_refused(tokenizer):
         retriever.index("one text")
     with pytest.raises(ValueError, match="list of strings"):
         retriever.embed([])
+    with pytest.raises(ValueError, match="list of strings"):
+        retriever.embed(["a", "half of a pair: \ud83d"])
     retriever.index(TEXTS)
     with pytest.raises(ValueError, match="k=0"):
         retriever.search("a", k=0)
