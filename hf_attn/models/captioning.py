@@ -17,6 +17,7 @@ from transformers.models.vision_encoder_decoder.modeling_vision_encoder_decoder 
 from .base import AttnPreTrainedModel
 from .configuration_attn_gpt import AttnGptConfig
 from .configuration_attn_vit import AttnVitConfig
+from .generation import GenerativeMixin
 from .modeling_attn_gpt import AttnGptForCausalLM
 from .modeling_attn_vit import AttnVitModel
 
@@ -43,6 +44,7 @@ class AttnCaptioner(AttnPreTrainedModel, VisionEncoderDecoderModel):
 
     config: AttnCaptionerConfig
     base_model_prefix = "vision_encoder_decoder"
+    create_masks_for_generate = staticmethod(GenerativeMixin.create_masks_for_generate)  # the decoder writes its own
 
     def __init__(
         self,

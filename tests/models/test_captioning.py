@@ -91,6 +91,14 @@ def test_it_is_transformers_own_model(model, pixels, tmp_path):
     assert type(trusted.encoder) is AttnVitModel  # the installed package goes first
 
 
+@pytest.mark.parametrize("beams", [1, 2])
+def test_every_kind_of_cache_gives_the_same_captions(model, pixels, beams):
+    options = {"pixel_values": pixels, "num_beams": beams, "max_length": 6, "disable_compile": True}
+    without = model.generate(**options, use_cache=False).tolist()
+    for kind in ("dynamic", "static"):
+        assert model.generate(**options, cache_implementation=kind).tolist() == without
+
+
 def test_a_saved_folder_opens_where_the_package_is_not_installed(model, pixels, tmp_path):
     model.save_pretrained(tmp_path / "saved")
     torch.save(pixels, tmp_path / "pixels.pt")
