@@ -148,7 +148,7 @@ def task_card(
         use=use.strip(),
         scores="\n".join(["| | |", "|---|---:|", *rows])
         + f"\n\nMeasured from the files of this folder, computed in float32, on {data['test'].strip()}. `results.json` "
-        "has all digits.",
+        "has the numbers unrounded.",
         training=f"{results['updates']:,} updates on {data['training'].strip()}",
         **{key: results[key] for key in ("parameters", "dtype")},
         **{key: data[key].strip() for key in ("attribution", "limits")},
@@ -271,7 +271,7 @@ def _scores(measured: Mapping[str, Mapping[str, Any]], results: Mapping[str, Any
         if f"{score}_signature" in numbers
     ]
     notes = [plain(numbers["note"]) for numbers in measured.values() if numbers.get("note")]
-    parts = ["\n".join(rows), f"{text} `results.json` has all digits.", "\n".join(signatures), *notes]
+    parts = ["\n".join(rows), f"{text} `results.json` has the numbers unrounded.", "\n".join(signatures), *notes]
     return "\n\n".join(part for part in parts if part)
 
 
