@@ -89,6 +89,9 @@ FORMULAS = {
 }
 
 
+COLUMNS = 9  # of a table of exponentials, which then fits a printed page
+
+
 def _vector(numbers: Sequence[float]) -> str:
     return "(" + ", ".join(f"{number:.3f}" if isinstance(number, float) else str(number) for number in numbers) + ")"
 
@@ -120,8 +123,12 @@ def write_exercise(exercise: dict[str, Any], number: int, language: str) -> list
     step = 0.5 if kind in ("scaled_dot", "causal") else 1
     first = math.floor(min(scores)) - 1
     powers = [first + step * place for place in range(round((math.ceil(max(scores)) + 1 - first) / step) + 1)]
-    rows = [["x", *(f"{power:g}" for power in powers)], ["e^x", *(f"{math.exp(power):.3f}" for power in powers)]]
-    return [*blocks, ("p", words["table"]), ("t", rows)]
+    blocks.append(("p", words["table"]))
+    columns = math.ceil(len(powers) / math.ceil(len(powers) / COLUMNS))
+    for start in range(0, len(powers), columns):
+        part = powers[start : start + columns]
+        blocks.append(("t", [["x", *(f"{x:g}" for x in part)], ["e^x", *(f"{math.exp(x):.3f}" for x in part)]]))
+    return blocks
 
 
 def write_solution(exercise: dict[str, Any], number: int, language: str) -> list[Block]:
@@ -170,7 +177,8 @@ def to_markdown(title: str, blocks: Sequence[Block]) -> str:
 
 STYLE = """body { font: 12pt/1.5 serif; max-width: 44em; margin: 2em auto; padding: 0 1em; }
 h2 { font-size: 1.1em; margin-top: 2em; } h2, p { break-after: avoid; } table { border-collapse: collapse; }
-td, th { border: 1px solid #999; padding: 0.2em 0.8em; text-align: right; }"""
+td, th { border: 1px solid #999; padding: 0.2em 0.8em; text-align: right; }
+table + table { margin-top: 0.5em; }"""
 
 
 def to_html(title: str, blocks: Sequence[Block], language: str) -> str:
