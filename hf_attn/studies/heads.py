@@ -131,6 +131,8 @@ def draw(result: dict[str, Any]) -> Any:
         for name in measured
     }
     lines(axes[0], heads, by_name, xscale="log", yscale="log", xlabel="heads", ylabel="times that of one head")
+    axes[0].lines[0].set(linewidth=6, alpha=0.4)  # that of the multiplications lies on it
+    axes[0].legend(fontsize=8)
     axes[0].set_xticks(heads, [str(number) for number in heads])
     axes[0].minorticks_off()
     axes[0].set_title(f"a layer {result['width']} wide reads {result['length']} words")
