@@ -35,7 +35,7 @@ WIDEST = 6  # panels in a row
 def caption_figure(caption: "Caption", *, layer: int = -1, heads: int | list[int] | None = None) -> "Figure":
     """Draw where the model looked as it wrote each word.
 
-    The brightest patch of a panel is the one of its largest weight, which the panel's title names.
+    The brightest patch of a panel is the one of its largest weight, which is the number over the panel.
 
     Args:
         caption: what a `Captioner` says about a picture.
@@ -120,7 +120,7 @@ def _heads(heads: int | list[int] | None, count: int) -> str:
 
 def _panels(image: "Image", titles: list[str], weights: torch.Tensor, caption: str) -> "Figure":
     """Draw the picture, then once more for each title under its weights: (titles, rows, columns)."""
-    shown, families = drawable([*titles, *caption.split("\n")])
+    shown, families = drawable([*titles, *caption.split("\n"), "numbers: the largest weight"])
     style: dict[str, Any] = {"fontfamily": families, "parse_math": False, "usetex": False}
     columns = min(WIDEST, len(titles) + 1)
     rows = -(-(len(titles) + 1) // columns)

@@ -70,13 +70,17 @@ def test_each_word_has_a_panel_as_bright_as_its_weights(special):
         share = patches / patches.max()
         assert np.allclose(light(axes), 1 - 0.86 * (1 - share), atol=0.02)
     texts = [text.get_text() for text in figure.texts]
-    assert texts == ["a red circle", "cross-attention, layer 1 of 2, mean of heads 1, 3"]
+    assert texts == [
+        "a red circle",
+        "cross-attention, layer 1 of 2, mean of heads 1, 3",
+        "numbers: the largest weight",
+    ]
 
 
 def test_the_last_layer_and_all_heads_are_drawn_unless_told_otherwise():
     caption = make_caption(["a"])
-    assert caption_figure(caption).texts[-1].get_text() == "cross-attention, layer 2 of 2, mean of 3 heads"
-    assert caption_figure(caption, heads=1).texts[-1].get_text() == "cross-attention, layer 2 of 2, head 2 of 3"
+    assert caption_figure(caption).texts[-2].get_text() == "cross-attention, layer 2 of 2, mean of 3 heads"
+    assert caption_figure(caption, heads=1).texts[-2].get_text() == "cross-attention, layer 2 of 2, head 2 of 3"
     patches = caption.cross_attentions[-1].mean(dim=0)[0, 1:].numpy()
     assert shown(caption_figure(caption))[1].get_title() == f"a {patches.max():.2f}"
 
