@@ -43,7 +43,7 @@ figure { margin: 0; min-width: 0; }
 figure.wide { grid-column: 1 / -1; }
 figcaption { font-size: 14px; margin-bottom: 3px; }
 .shape { color: var(--faint); font-size: 13px; }
-.scroll { max-height: 420px; overflow: auto; }
+.scroll { max-height: 640px; overflow: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th { font-weight: 400; text-align: start; padding: 1px 8px 1px 0; white-space: pre; max-width: 150px; overflow: hidden;
   text-overflow: ellipsis; position: sticky; left: 0; background: var(--paper); }
