@@ -30,7 +30,9 @@ SHIPPED = Path(__file__).parents[1] / "space" / "models"
 class StudyArguments:
     """What the studies read, and where their results go."""
 
-    output_dir: str | None = field(default=None, metadata={"help": "Folder for numbers and figures."})
+    output_dir: str | None = field(
+        default=None, metadata={"help": "Folder for numbers and figures; all but `list` needs it."}
+    )
     quick: bool = field(default=False, metadata={"help": "Run at the smallest sizes, to see that everything runs."})
     seed: int | None = field(default=None, metadata={"help": "Seed of weights, vectors and exercises."})
     encoder: str | None = field(

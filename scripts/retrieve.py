@@ -1,12 +1,13 @@
 """Search a text by meaning: train an encoder to compare texts, measure it, and ask it.
 
-    python scripts/retrieve.py --model_name_or_path out/bert --text_file text.txt --pairs halves --output_dir out/search
-    python scripts/retrieve.py --model_name_or_path out/search --text_file text.txt --query "who made the sky"
+    python scripts/retrieve.py --model_name_or_path space/models/bible-bert --pairs halves --output_dir out/search
+    python scripts/retrieve.py --model_name_or_path out/search --query "who reads the book"
 
 The first command teaches the model which second half goes on with which first half of a line (``--pairs same``: that a
 line is itself, whatever dropout does to it), and measures on lines held out how well it finds the second half among
-all of theirs, beside TF-IDF, which compares words. The second command prints the nearest lines. Without
-``--text_file`` the lines are sentences of the embedded phrasebook.
+all of theirs, beside TF-IDF, which compares words. It takes about a minute of one core; the right half is then among
+the first ten of 150 for half of them. The second command prints the nearest lines. ``--text_file`` takes a text of your
+own, one line each; without it the lines are sentences of the embedded phrasebook.
 """
 
 import json

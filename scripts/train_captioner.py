@@ -84,8 +84,10 @@ class CaptionerArguments:
     patch_size: int = field(default=8, metadata={"help": "Pixels of a side of a patch."})
     dropout: float = field(default=0.0, metadata={"help": "Dropout of both parts."})
     train_samples: int = field(default=120_000, metadata={"help": "Pictures to train on."})
-    validation_samples: int | None = field(default=None, metadata={"help": "Pictures to measure on during training."})
-    test_samples: int | None = field(default=None, metadata={"help": "Pictures of each test."})
+    validation_samples: int | None = field(
+        default=None, metadata={"help": "Pictures to measure on in training; else 500."}
+    )
+    test_samples: int | None = field(default=None, metadata={"help": "Pictures of each test; else 1,000."})
     num_beams: int = field(default=1, metadata={"help": "Width of the beam search of the tests; 1 is greedy."})
     max_minutes: float | None = field(default=None, metadata={"help": "Stop, evaluate and save after so many minutes."})
 

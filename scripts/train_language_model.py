@@ -5,7 +5,8 @@
     python scripts/train_language_model.py --objective mlm --train_file bible.txt --output_dir out/bert
 
 The first takes about a minute and a half on one core; the perplexity of a word is then 15, and 24 for a model that
-counts sequences of five pieces (``--floors true``). On a text of 4 MB the small models take about an hour.
+counts sequences of five pieces (``--floors true``). On a text of 4 MB the small models take an
+hour or two.
 
 The output folder then holds the model and its tokenizer (open it with ``AutoModelForCausalLM``,
 ``AutoModelForMaskedLM`` or ``AutoModelForPreTraining``; ELECTRA's generator lies in ``generator``) and
