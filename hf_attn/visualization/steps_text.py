@@ -123,7 +123,8 @@ def _prediction(
     """Give formula, meaning, numbers and lines of what the model's head says at a position."""
     forward, logits = type(model).forward, outputs.get("logits")
     if hasattr(model, "transform") and hasattr(model, "lm_head"):
-        said = likeliest(tokenizer, logits[0, position], ids[position], "probability of the piece here")
+        written = None if ids[position] == tokenizer.mask_token_id else ids[position]
+        said = likeliest(tokenizer, logits[0, position], written, "probability of the piece here")
         return (
             "p = softmax(E norm(f(W state + b)) + b)",
             "The vocabulary's largest logits are the pieces that fit this place best.",

@@ -106,6 +106,14 @@ HEADS = {case.id: case.values[0] for case in CASES}
 BERT, GPT = HEADS["AttnBertForMaskedLM-devlin"], HEADS["AttnGptForCausalLM-radford"]
 
 
+def test_a_mask_in_the_text_is_nothing_that_was_written():
+    model, words = BERT.model(), tokenizer()
+    ids = words(TEXT).input_ids
+    ids[3] = words.mask_token_id
+    last = text_steps(model, words, ids, 3)[-1].quantities[-1]
+    shows_the_likeliest(last, run(model, ids).logits[0, 3], None)
+
+
 def test_a_text_is_its_pieces():
     ids = tokenizer()(TEXT).input_ids
     for case in (BERT, GPT):
