@@ -31,8 +31,8 @@ def digits(split: str = "train", seed: int = 0) -> Dataset:
         seed: another seed gives the same pictures in another order.
 
     Returns:
-        A dataset with the columns "image" (grey, 8 x 8; white ink on black) and "label", whose classes are named
-        "0" to "9".
+        A dataset with the columns "image" (grey, 8 x 8; white ink on black; `image.convert("RGB")` before an image
+        processor of three channels) and "label", whose classes are named "0" to "9".
 
     Raises:
         ValueError: for another split, or a seed that is no whole number.
