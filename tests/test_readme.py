@@ -84,7 +84,8 @@ def test_the_two_commands_are_whole_shell_scripts():
 
 @pytest.mark.slow
 def test_every_block_runs(tmp_path):
-    (tmp_path / "scripts").symlink_to(ROOT / "scripts")
+    for folder in ("scripts", "space"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     program = [f"import os\nos.chdir({str(tmp_path)!r})\n", SERVE.format(app=str(ROOT / "space" / "app.py"))]
     for language, block in BLOCKS[1:]:
         if language == "python":
