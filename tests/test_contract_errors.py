@@ -136,7 +136,7 @@ PAIRS = {
         "hidden_size=18 must be a multiple of num_attention_heads=4",
     ),
     "an odd head of one stack": (
-        {"hidden_size": 6, "num_attention_heads": 2, "position_type": "rotary"},
+        {"hidden_size": 6, "num_attention_heads": 2, "position_type": "rotary", "max_position_embeddings": 48},
         "hidden_size / num_attention_heads=3 must be a multiple of .*2",
     ),
     "positions numbered anew without learned ones": (

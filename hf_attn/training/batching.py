@@ -19,7 +19,7 @@ import numpy as np
 from safetensors import safe_open
 from torch.utils.data import DataLoader, Sampler
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Seq2SeqTrainer, Trainer
-from transformers.trainer_utils import seed_worker
+from transformers.trainer_utils import rotate_checkpoints, seed_worker
 from transformers.utils import SAFE_WEIGHTS_NAME
 
 from .checkpoints import last_complete_checkpoint
@@ -143,6 +143,13 @@ class ResumableTrainer(Trainer):
             self.control.should_training_stop = True
         if not self.control.should_training_stop:
             super()._run_epoch(*args, **kwargs)
+        elif self.args.should_save:  # the older checkpoints may not have been deleted yet when the run was killed
+            rotate_checkpoints(
+                output_dir=str(self.args.output_dir),
+                save_total_limit=self.args.save_total_limit,
+                best_model_checkpoint=self.state.best_model_checkpoint,
+                use_mtime=True,
+            )
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         """Load the weights to go on with."""

@@ -175,6 +175,18 @@ def kill_until(data, folder, kills, seed):
 
 
 @pytest.mark.slow
+def test_a_run_that_was_killed_before_it_deleted_an_older_checkpoint_deletes_it(data, tmp_path):
+    runner, words = Runner(tmp_path), command(data, tmp_path / "run", "transformer-tiny")
+    runner.run(words)
+    first, last = sorted((tmp_path / "run").glob("checkpoint-*"))
+    older = shutil.copytree(first, first.with_name("checkpoint-9"))
+    os.utime(older, (0, 0))
+    runner.run(words)
+    runner.close()
+    assert sorted((tmp_path / "run").glob("checkpoint-*")) == [first, last]
+
+
+@pytest.mark.slow
 def test_five_kills_at_random_moments_change_nothing(data, tmp_path):
     kill_until(data, tmp_path, kills=5, seed=0)
 
