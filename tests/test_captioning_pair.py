@@ -166,6 +166,7 @@ json.dump([answers, logits.tolist()], open("answers.json", "w"))
 """
 
 
+@pytest.mark.slow
 def test_the_parts_and_then_the_whole_open_without_the_package(trained, tmp_path):
     model = trained[0]
     model.encoder.save_pretrained(tmp_path / "encoder")

@@ -88,6 +88,7 @@ def run(tmp_path):
     return shutil.copytree(trained("rnn"), tmp_path / "copy")
 
 
+@pytest.mark.slow
 def test_publications_and_repositories_open_and_translate_without_the_package(published, hub, tmp_path):
     """From folders and, with an empty cache, from a private repository of the Hub, by the code of the cards."""
     codes = []

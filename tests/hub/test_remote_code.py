@@ -176,6 +176,7 @@ def test_the_families_are_the_expected_ones():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", EVERY_CLASS)
 def test_a_folder_opens_through_every_auto_class_and_again_when_saved_without_the_package(case, elsewhere):
     folder = elsewhere.home / case.id
@@ -187,6 +188,7 @@ def test_a_folder_opens_through_every_auto_class_and_again_when_saved_without_th
         assert again["missing"] == again["unexpected"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HEADS)
 def test_each_checkpoint_of_a_training_opens_alone(case, elsewhere):
     last = elsewhere.home / "training" / case.id / "checkpoint-2"
@@ -208,6 +210,7 @@ def needed_code(file):
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", EVERY_CLASS)
 def test_exactly_the_needed_files_are_saved(case, elsewhere, tmp_path):
     folder = elsewhere.home / case.id
@@ -405,6 +408,7 @@ def test_an_import_that_would_not_travel_is_refused_with_its_file_and_line(line,
     assert {path.name for path in (tmp_path / "plain").iterdir()} == {"config.json", "model.safetensors"}
 
 
+@pytest.mark.slow
 def test_imports_that_travel_are_saved_and_open(elsewhere):
     folder = elsewhere.home / "own"
     code = {"base.py", "configuration_own.py", "modeling_own.py", "helper.py", "other.py"}

@@ -60,6 +60,7 @@ def write(path, settings):
     return str(path)
 
 
+@pytest.mark.slow
 def test_the_whole_comparison(script, in_process, tmp_path):
     sequential = SETTINGS | {"run": {"jobs": 1, "threads": 1}}  # in one process the order matters
     output = tmp_path / "out"
