@@ -99,6 +99,7 @@ def test_every_kind_of_cache_gives_the_same_captions(model, pixels, beams):
         assert model.generate(**options, cache_implementation=kind).tolist() == without
 
 
+@pytest.mark.slow
 def test_a_saved_folder_opens_where_the_package_is_not_installed(model, pixels, tmp_path):
     model.save_pretrained(tmp_path / "saved")
     torch.save(pixels, tmp_path / "pixels.pt")

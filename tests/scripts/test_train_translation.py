@@ -53,6 +53,7 @@ def command(data, output, *words, test=True):
     ]
 
 
+@pytest.mark.slow
 def test_first_run_in_its_own_process_then_resume(script, data, tmp_path):
     output = tmp_path / "out"
     words = ["--recipe", "transformer-small", "--config_overrides", TINY_TRANSFORMER, "--save_steps", "2"]
