@@ -45,7 +45,7 @@ figcaption { font-size: 14px; margin-bottom: 3px; }
 .shape { color: var(--faint); font-size: 13px; }
 .scroll { max-height: 640px; overflow: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
-th { font-weight: 400; text-align: start; padding: 1px 8px 1px 0; white-space: pre; max-width: 150px; overflow: hidden;
+th { font-weight: 400; text-align: start; padding: 1px 8px 1px 0; white-space: pre; max-width: 200px; overflow: hidden;
   text-overflow: ellipsis; position: sticky; left: 0; background: var(--paper); }
 thead th { writing-mode: vertical-rl; transform: rotate(180deg); text-orientation: sideways; padding: 0 2px;
   position: static; }
