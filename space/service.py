@@ -1,0 +1,215 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""What every tab of the Space needs: the models, what a visitor typed, and the two endpoints for programs."""
+
+import functools
+import re
+import unicodedata
+from pathlib import Path
+
+import gradio as gr
+
+from hf_attn.inference import Translation, Translator
+from hf_attn.visualization.page import escape
+
+LANGUAGES = {"en": "English", "fr": "French", "it": "Italian", "ko": "Korean"}
+ARCHITECTURES = {
+    "none": "No attention (2014)",
+    "bahdanau": "Bahdanau (2015)",
+    "luong": "Luong (2015)",
+    "gnmt": "GNMT (2016)",
+    "convs2s": "ConvS2S (2017)",
+    "transformer": "Transformer (2017)",
+}
+EXAMPLES = [
+    "The old teacher reads a long letter in the garden.",
+    "We did not see the three red books.",
+    "Where is the girl?",
+]
+LONGEST_TEXT, LONGEST_SENTENCE = 400, 120  # characters; pieces, of what is read and of what is written
+MOST_MODELS, MOST_BEAMS, BEAMS = 3, 8, 4
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")  # not the joiners that some scripts need
+
+
+def load_models(folder: Path) -> dict[str, Translator]:
+    """Open every model in a folder.
+
+    Args:
+        folder: holds one folder for each model, e.g. `en-fr-bahdanau`; need not exist.
+
+    Returns:
+        Name and model, in the order of ARCHITECTURES within each pair of languages.
+
+    Raises:
+        ValueError: if a model's name does not say what it translates.
+    """
+    names = [path.parent.name for path in folder.glob("*/config.json")]
+    for name in names:
+        if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}-[a-z0-9_-]+", name):
+            raise ValueError(f"model folder is {name!r}; its name must be languages and architecture: en-fr-bahdanau")
+    order = list(ARCHITECTURES)
+    names.sort(key=lambda name: (pair_of(name), order.index(part) if (part := architecture_of(name)) in order else 99))
+    models = {name: Translator(folder / name, device="cpu") for name in names}
+    for translator in models.values():
+        tokenizer = translator.tokenizer
+        tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST_SENTENCE)
+    return models
+
+
+def pair_of(name: str) -> str:
+    """Give the languages in a model's name: "en-fr"."""
+    return "-".join(name.split("-")[:2])
+
+
+def architecture_of(name: str) -> str:
+    """Give the architecture in a model's name: "bahdanau"."""
+    return name.split("-", 2)[2]
+
+
+def language_name(pair: str) -> str:
+    """Spell out a pair of languages."""
+    return " → ".join(LANGUAGES.get(code, code) for code in pair.split("-"))
+
+
+def language_codes(name: str) -> str:
+    """Give the languages of a model in short: "EN → FR"."""
+    return " → ".join(pair_of(name).upper().split("-"))
+
+
+def architecture_name(name: str) -> str:
+    """Spell out the architecture of a model."""
+    return ARCHITECTURES.get(architecture_of(name), architecture_of(name))
+
+
+def clean(text: object) -> tuple[str, list[str]]:
+    """Make one line of what somebody typed, no longer than LONGEST_TEXT.
+
+    Args:
+        text: what came in.
+
+    Returns:
+        The line, and sentences that say what was changed.
+
+    Raises:
+        gr.Error: if it is no text, or nothing is left of it.
+    """
+    if not isinstance(text, str):
+        raise gr.Error(f"The text is {type(text).__name__}; it must be a string.", print_exception=False)
+    line = " ".join(INVISIBLE.sub("", CONTROLS.sub(" ", text[: 20 * LONGEST_TEXT])).split())
+    if not line:
+        raise gr.Error("There is nothing to translate: type a sentence.", print_exception=False)
+    notices = []
+    if "\n" in text.strip():
+        notices.append("The lines were read as one: write one sentence at a time.")
+    if len(line) > LONGEST_TEXT or len(text) > 20 * LONGEST_TEXT:
+        kept = line[:LONGEST_TEXT].rsplit(" ", 1)[0] if " " in line[:LONGEST_TEXT] else line[:LONGEST_TEXT]
+        notices.append(
+            f"Only the first {len(kept)} of {len(text):,} characters were translated, up to “{kept[-20:]}”; "
+            f"what comes after was cut off."
+        )
+        line = kept
+    return line, notices
+
+
+def unread(translation: Translation) -> list[str]:
+    """Say what the model did not read, if anything: a tokenizer may need many pieces for few characters."""
+    source = unicodedata.normalize("NFC", translation.source)
+    end = max((span[1] for span in translation.source_spans if span), default=0)
+    if end >= len(source):
+        return []
+    return [f"The model read {LONGEST_SENTENCE} pieces, up to “{source[:end][-20:]}”; what comes after was cut off."]
+
+
+def checked(name: str, value: object, low: int, high: int) -> int:
+    """Give a whole number within its limits, or refuse it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value not in range(low, high + 1):
+        raise gr.Error(f"{name} must be a whole number from {low} to {high}.", print_exception=False)
+    return int(value)
+
+
+class Space:
+    """What the page and the endpoints compute.
+
+    Args:
+        models: name and model.
+    """
+
+    def __init__(self, models: dict[str, Translator]):
+        self.models = models
+        self.pairs = list(dict.fromkeys(map(pair_of, models)))
+        # a result depends on what was asked alone; the sentence that the page opens with is asked for most
+        self.translation = functools.lru_cache(maxsize=32)(self._translation)
+
+    def _translation(self, model: str, line: str, num_beams: int) -> Translation:
+        return self.models[model](line, num_beams=num_beams, max_new_tokens=LONGEST_SENTENCE)
+
+    def choose(self, model: object) -> str:
+        """Give the name of a model that is there, or refuse it."""
+        if not isinstance(model, str) or model not in self.models:
+            there = ", ".join(self.models) or "none"
+            raise gr.Error(f"There is no such model; there are: {there}.", print_exception=False)
+        return model
+
+    def models_of(self, pair: str) -> list[tuple[str, str]]:
+        """List what translates a pair of languages: label and name."""
+        return [(architecture_name(name), name) for name in self.models if pair_of(name) == pair]
+
+    # The endpoints. Their docstrings are the documentation that visitors see.
+
+    def translate(self, text: str, model: str, num_beams: int = BEAMS) -> dict:
+        """Translate one sentence.
+
+        Args:
+            text: the sentence; longer than 400 characters or 120 pieces it is cut, and `notices` says so.
+            model: one of the models of this Space, e.g. "en-fr-bahdanau".
+            num_beams: width of the beam search, 1 to 8; 1 is greedy search.
+
+        Returns:
+            `source`, `text`, pieces of both with their log-probabilities, `score`, `truncated`, `failures` (what looks
+            wrong), `notices` (what was changed in the text).
+        """
+        name = self.choose(model)
+        line, notices = clean(text)
+        translation = self.translation(name, line, checked("num_beams", num_beams, 1, MOST_BEAMS))
+        failures = [{"kind": flag.kind, "detail": flag.detail} for flag in self.failures(name, translation)]
+        notices += unread(translation)
+        return {"model": name, **translation.to_dict(), "failures": failures, "notices": notices}
+
+    def attention(self, text: str, model: str, num_beams: int = BEAMS) -> dict:
+        """Translate one sentence and give all attention weights.
+
+        Args:
+            text: the sentence; longer than 400 characters or 120 pieces it is cut, and `notices` says so.
+            model: one of the models of this Space, e.g. "en-fr-bahdanau".
+            num_beams: width of the beam search, 1 to 8; 1 is greedy search.
+
+        Returns:
+            What /translate returns, and `cross_attentions`, `encoder_attentions`, `decoder_attentions`: lists [layer]
+            [head][query piece][key piece], null where the model has no such attention; `alignment`: the weights between
+            words that the model recommends, with `source_words`, `target_words` and `description`.
+        """
+        result = self.translate(text, model, num_beams)
+        translation = self.translation(model, result["source"], int(num_beams))
+        for kind in ("cross_attentions", "encoder_attentions", "decoder_attentions"):
+            weights = getattr(translation, kind)
+            result[kind] = None if weights is None else weights.double().mul(1e6).round().div(1e6).tolist()
+        result["alignment"] = None
+        if translation.cross_attentions is not None:
+            words = translation.alignment()
+            result["alignment"] = {
+                "source_words": words.source_words,
+                "target_words": words.target_words,
+                "weights": words.weights.double().mul(1e6).round().div(1e6).tolist(),
+                "description": words.description,
+            }
+        return result
+
+    def failures(self, name: str, translation: Translation) -> list:
+        """List what looks wrong with a translation."""
+        source, target = pair_of(name).split("-")
+        return translation.failures(source_lang=source, target_lang=target)
+
+
+def notice(sentences: list[str]) -> gr.HTML:
+    """Say what a visitor should know."""
+    return gr.HTML(f'<p role="status">{escape(" ".join(sentences))}</p>', visible=bool(sentences))
