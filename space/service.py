@@ -1,14 +1,21 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""What every tab of the Space needs: the models, what a visitor typed, and the two endpoints for programs."""
+"""What every tab of the Space needs: the models, what a visitor typed, and what is computed with both."""
 
 import functools
+import json
+import math
 import re
+import time
 import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
 from hf_attn.inference import Translation, Translator
+from hf_attn.inference.what_if import WhatIf, force_piece, hide_words, remove_heads
 from hf_attn.visualization.page import escape
 
 LANGUAGES = {"en": "English", "fr": "French", "it": "Italian", "ko": "Korean"}
@@ -20,11 +27,11 @@ ARCHITECTURES = {
     "convs2s": "ConvS2S (2017)",
     "transformer": "Transformer (2017)",
 }
-EXAMPLES = [
-    "The old teacher reads a long letter in the garden.",
-    "We did not see the three red books.",
-    "Where is the girl?",
-]
+HEAD_KINDS = {
+    "cross": "attention to the source",
+    "decoder": "attention of the decoder to what it has read",
+    "encoder": "attention of the encoder",
+}
 LONGEST_TEXT, LONGEST_SENTENCE = 400, 120  # characters; pieces, of what is read and of what is written
 MOST_MODELS, MOST_BEAMS, BEAMS = 3, 8, 4
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -38,12 +45,12 @@ def load_models(folder: Path) -> dict[str, Translator]:
         folder: holds one folder for each model, e.g. `en-fr-bahdanau`; need not exist.
 
     Returns:
-        Name and model, in the order of ARCHITECTURES within each pair of languages.
+        Name and model of each that translates, in the order of ARCHITECTURES within each pair of languages.
 
     Raises:
         ValueError: if a model's name does not say what it translates.
     """
-    names = [path.parent.name for path in folder.glob("*/config.json")]
+    names = [path.parent.name for path in folder.glob("*/config.json") if translates(path)]
     for name in names:
         if not re.fullmatch(r"[a-z]{2,3}-[a-z]{2,3}-[a-z0-9_-]+", name):
             raise ValueError(f"model folder is {name!r}; its name must be languages and architecture: en-fr-bahdanau")
@@ -54,6 +61,12 @@ def load_models(folder: Path) -> dict[str, Translator]:
         tokenizer = translator.tokenizer
         tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST_SENTENCE)
     return models
+
+
+def translates(config: Path) -> bool:
+    """Tell whether a configuration is that of a translation model; the folder may hold others."""
+    described = json.loads(config.read_text(encoding="utf-8"))
+    return bool(described.get("is_encoder_decoder")) and described.get("model_type") != "vision-encoder-decoder"
 
 
 def pair_of(name: str) -> str:
@@ -127,8 +140,25 @@ def checked(name: str, value: object, low: int, high: int) -> int:
     return int(value)
 
 
+@dataclass(frozen=True)
+class Link:
+    """How a link opens a tab again.
+
+    Attributes:
+        opened: what a link sets, as the tab's method `opened` gives it.
+        remembered: text and models, from which the link is made.
+        shown: the event after which there is something to link to.
+        show: the arguments of that event.
+    """
+
+    opened: list[Any]
+    remembered: list[Any]
+    shown: Any
+    show: dict[str, Any]
+
+
 class Space:
-    """What the page and the endpoints compute.
+    """What the page and the endpoints compute; a visitor's text is cleaned before it comes here.
 
     Args:
         models: name and model.
@@ -139,9 +169,21 @@ class Space:
         self.pairs = list(dict.fromkeys(map(pair_of, models)))
         # a result depends on what was asked alone; the sentence that the page opens with is asked for most
         self.translation = functools.lru_cache(maxsize=32)(self._translation)
+        self.beams = functools.lru_cache(maxsize=32)(self._beams)
+        self.timed = functools.lru_cache(maxsize=128)(self._timed)
 
     def _translation(self, model: str, line: str, num_beams: int) -> Translation:
         return self.models[model](line, num_beams=num_beams, max_new_tokens=LONGEST_SENTENCE)
+
+    def _timed(self, model: str, line: str) -> tuple[Translation, float]:
+        """Translate, and tell how many seconds it took."""
+        start = time.perf_counter()
+        return self._translation(model, line, BEAMS), time.perf_counter() - start
+
+    def _beams(self, model: str, line: str, num_beams: int) -> list[Translation]:
+        options: dict[str, Any] = {"num_beams": num_beams, "max_new_tokens": LONGEST_SENTENCE}
+        found = self.models[model](line, num_return_sequences=num_beams, return_attention=False, **options)
+        return found if isinstance(found, list) else [found]
 
     def choose(self, model: object) -> str:
         """Give the name of a model that is there, or refuse it."""
@@ -154,55 +196,40 @@ class Space:
         """List what translates a pair of languages: label and name."""
         return [(architecture_name(name), name) for name in self.models if pair_of(name) == pair]
 
-    # The endpoints. Their docstrings are the documentation that visitors see.
+    def hide(self, name: str, line: str, words: list[int], num_beams: int) -> tuple[WhatIf, str]:
+        """Hide source words from the decoder; give what becomes of the translation, and a phrase for it."""
+        translation = self.translation(name, line, num_beams)
+        answer = self.ask(hide_words, name, translation, words, num_beams)
+        hidden = ", ".join(f"“{translation.words().source_words[word]}”" for word in sorted(words))
+        return answer, f"without attention to {hidden}"
 
-    def translate(self, text: str, model: str, num_beams: int = BEAMS) -> dict:
-        """Translate one sentence.
+    def remove(
+        self, name: str, line: str, kind: str, layer: int, heads: list[int], num_beams: int
+    ) -> tuple[WhatIf, str]:
+        """Take away heads; give what becomes of the translation, and a phrase for it."""
+        answer = self.ask(remove_heads, name, self.translation(name, line, num_beams), layer, heads, kind, num_beams)
+        named = ", ".join(str(head + 1) for head in sorted(heads))
+        return answer, f"without {HEAD_KINDS[kind]}, layer {layer + 1}, head {named}"
 
-        Args:
-            text: the sentence; longer than 400 characters or 120 pieces it is cut, and `notices` says so.
-            model: one of the models of this Space, e.g. "en-fr-bahdanau".
-            num_beams: width of the beam search, 1 to 8; 1 is greedy search.
+    def force(self, name: str, line: str, position: int, piece: int, num_beams: int) -> tuple[WhatIf, str]:
+        """Write another piece; give what becomes of the translation, and a phrase for it."""
+        translation = self.translation(name, line, num_beams)
+        answer = self.ask(force_piece, name, translation, position, piece, num_beams)
+        token = answer.after.target_tokens[position]
+        log_prob = answer.after.token_log_probs[position]
+        return (
+            answer,
+            f"with “{token}” (probability {math.exp(log_prob):.3f}) for “{translation.target_tokens[position]}”",
+        )
 
-        Returns:
-            `source`, `text`, pieces of both with their log-probabilities, `score`, `truncated`, `failures` (what looks
-            wrong), `notices` (what was changed in the text).
-        """
-        name = self.choose(model)
-        line, notices = clean(text)
-        translation = self.translation(name, line, checked("num_beams", num_beams, 1, MOST_BEAMS))
-        failures = [{"kind": flag.kind, "detail": flag.detail} for flag in self.failures(name, translation)]
-        notices += unread(translation)
-        return {"model": name, **translation.to_dict(), "failures": failures, "notices": notices}
-
-    def attention(self, text: str, model: str, num_beams: int = BEAMS) -> dict:
-        """Translate one sentence and give all attention weights.
-
-        Args:
-            text: the sentence; longer than 400 characters or 120 pieces it is cut, and `notices` says so.
-            model: one of the models of this Space, e.g. "en-fr-bahdanau".
-            num_beams: width of the beam search, 1 to 8; 1 is greedy search.
-
-        Returns:
-            What /translate returns, and `cross_attentions`, `encoder_attentions`, `decoder_attentions`: lists [layer]
-            [head][query piece][key piece], null where the model has no such attention; `alignment`: the weights between
-            words that the model recommends, with `source_words`, `target_words` and `description`.
-        """
-        result = self.translate(text, model, num_beams)
-        translation = self.translation(model, result["source"], int(num_beams))
-        for kind in ("cross_attentions", "encoder_attentions", "decoder_attentions"):
-            weights = getattr(translation, kind)
-            result[kind] = None if weights is None else weights.double().mul(1e6).round().div(1e6).tolist()
-        result["alignment"] = None
-        if translation.cross_attentions is not None:
-            words = translation.alignment()
-            result["alignment"] = {
-                "source_words": words.source_words,
-                "target_words": words.target_words,
-                "weights": words.weights.double().mul(1e6).round().div(1e6).tolist(),
-                "description": words.description,
-            }
-        return result
+    def ask(self, question: Callable, name: str, translation: Translation, *arguments: Any) -> WhatIf:
+        """Ask what if; the last argument is the number of beams. A mistake of the visitor becomes a sentence."""
+        *asked, num_beams = arguments
+        try:
+            options = {"num_beams": num_beams, "max_new_tokens": LONGEST_SENTENCE}
+            return question(self.models[name], translation, *asked, **options)
+        except (TypeError, ValueError) as error:
+            raise gr.Error(escape(str(error)), print_exception=False) from error
 
     def failures(self, name: str, translation: Translation) -> list:
         """List what looks wrong with a translation."""

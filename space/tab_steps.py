@@ -4,17 +4,70 @@
 from typing import Any
 
 import gradio as gr
-from service import BEAMS, EXAMPLES, Space, architecture_name, architecture_of, clean, language_codes, notice, unread
+from service import BEAMS, Link, Space, architecture_name, architecture_of, clean, language_codes, notice, unread
+from texts import EXAMPLES
 
 from hf_attn.visualization import steps_html
 from hf_attn.visualization.page import escape
+from hf_attn.visualization.steps import FAMILIES
 
+
+class StepsTab:
+    """One word, step by step, with the numbers of the model.
+
+    Args:
+        space: the models.
+    """
+
+    def __init__(self, space: Space):
+        self.space = space
+        self.known = [name for name, one in space.models.items() if one.model.config.model_type in FAMILIES]
+
+    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:
+        """Lay out the second tab, for the models whose steps are known."""
+        names = [(f"{language_codes(name)}, {architecture_name(name)}", name) for name in self.known]
+        first = next((name for _, name in names if architecture_of(name) == "bahdanau"), names[0][1])
+        with gr.Row():
+            text = gr.Textbox(
+                EXAMPLES[0], label="Text", lines=2, max_lines=6, scale=3, min_width=280, elem_id="step-text"
+            )
+            model = gr.Dropdown(names, value=first, label="Model", scale=2, min_width=280)
+        button = gr.Button("Take apart", variant="primary")
+        notices = gr.HTML(visible=False, elem_id="step-notices")
+        shown = gr.State(None)
+        piece = gr.Radio([], label="Output piece: pick one to see how it came about", visible=False, elem_id="piece")
+        with gr.Row():
+            kind = gr.Radio(
+                [("to the source", "cross"), ("to what it has read", "decoder")],
+                value="cross",
+                label="Attention",
+                visible=False,
+            )
+            layer = gr.Dropdown([], label="Layer", visible=False, min_width=100)
+            head = gr.Dropdown([], label="Head", visible=False, min_width=100)
+        steps = gr.HTML(elem_id="steps", apply_default_css=False)
+
+        begin: dict[str, Any] = {
+            "fn": self.take_apart,
+            "inputs": [text, model],
+            "outputs": [notices, shown, piece, kind, layer, head, steps],
+            **private,
+        }
+        shown_now = gr.on([button.click, text.submit, model.input, tab.select], **begin)
+        choices = [piece, kind, layer, head]
+        gr.on([choice.input for choice in choices], self.show_step, [shown, *choices], steps, **private)
+        return Link([text, model], [text, model], shown_now, begin)
+
+    def opened(self, text: str, names: list[str]) -> list[Any]:
+        """Give the values of a link: text and model."""
+        known = [name for name in names if name in self.known]
+        return [text, known[0] if known else gr.skip()]
 
     def take_apart(self, text: str, model: str) -> tuple:
         """Translate for the second tab; give notices, what was taken apart, menus and the first word's steps."""
-        name = self.choose(model)
+        name = self.space.choose(model)
         line, notices = clean(text)
-        translation = self.translation(name, line, BEAMS)
+        translation = self.space.translation(name, line, BEAMS)
         pieces = [(token, number) for number, token in enumerate(translation.target_tokens)]
         layers, heads = (1, 1) if translation.cross_attentions is None else translation.cross_attentions.shape[:2]
         layer, own = layers - 1, translation.decoder_attentions is not None
@@ -36,45 +89,9 @@ from hf_attn.visualization.page import escape
 
     def steps(self, name: str, line: str, position: int, layer: int, head: int, kind: str) -> str:
         """Write the steps of one piece."""
-        translation = self.translation(name, line, BEAMS)
+        translation = self.space.translation(name, line, BEAMS)
         try:
-            page = steps_html(self.models[name], translation, position, layer=layer, head=head, kind=kind)
+            page = steps_html(self.space.models[name], translation, position, layer=layer, head=head, kind=kind)
         except ValueError as error:
             raise gr.Error(escape(str(error)), print_exception=False) from error
         return page._repr_html_()
-
-
-def steps_tab(demo: gr.Blocks, space: Space, known: list[str], private: dict[str, Any]) -> None:
-    """Lay out the second tab, for the models whose steps are known."""
-    names = [(f"{language_codes(name)}, {architecture_name(name)}", name) for name in known]
-    first = next((name for _, name in names if architecture_of(name) == "bahdanau"), names[0][1])
-    with gr.Row():
-        text = gr.Textbox(EXAMPLES[0], label="Text", lines=2, max_lines=6, scale=3, min_width=280, elem_id="step-text")
-        model = gr.Dropdown(names, value=first, label="Model", scale=2, min_width=280)
-    button = gr.Button("Take apart", variant="primary")
-    notices = gr.HTML(visible=False, elem_id="step-notices")
-    shown = gr.State(None)
-    piece = gr.Radio([], label="Output piece: pick one to see how it came about", visible=False, elem_id="piece")
-    with gr.Row():
-        kind = gr.Radio(
-            [("to the source", "cross"), ("to what it has read", "decoder")],
-            value="cross",
-            label="Attention",
-            visible=False,
-        )
-        layer = gr.Dropdown([], label="Layer", visible=False, min_width=100)
-        head = gr.Dropdown([], label="Head", visible=False, min_width=100)
-    steps = gr.HTML(elem_id="steps", apply_default_css=False)
-
-    begin: dict[str, Any] = {
-        "fn": space.take_apart,
-        "inputs": [text, model],
-        "outputs": [notices, shown, piece, kind, layer, head, steps],
-        **private,
-    }
-    gr.on([button.click, text.submit, model.input], **begin)
-    choices = [piece, kind, layer, head]
-    gr.on([choice.input for choice in choices], space.show_step, [shown, *choices], steps, **private)
-    demo.load(**begin)
-
-

@@ -6,41 +6,116 @@ from dataclasses import replace
 from typing import Any
 
 import gradio as gr
-from service import BEAMS, EXAMPLES, MOST_BEAMS, MOST_MODELS, Space, architecture_name, architecture_of, checked, clean
-from service import language_name, notice, pair_of, unread
+from service import (
+    BEAMS,
+    MOST_BEAMS,
+    MOST_MODELS,
+    Link,
+    Space,
+    architecture_name,
+    architecture_of,
+    checked,
+    clean,
+    language_name,
+    notice,
+    pair_of,
+    unread,
+)
+from texts import EXAMPLES, explanation
 
+from hf_attn.inference.what_if import next_pieces
 from hf_attn.visualization import alignment_html
+from hf_attn.visualization.beams_html import beams_html
 from hf_attn.visualization.page import escape
+from hf_attn.visualization.what_if_html import next_pieces_html
+
+VIEWS = ["words", "pieces", "next pieces", "beams"]
 
 
-    def show_translations(self, text: str, models: list[str], num_beams: int, unit: str) -> tuple[gr.HTML, str]:
+class TranslateTab:
+    """Up to three models side by side.
+
+    Args:
+        space: the models.
+    """
+
+    def __init__(self, space: Space):
+        self.space = space
+
+    def lay_out(self, demo: gr.Blocks, private: dict[str, Any]) -> Link:
+        """Lay out the tab."""
+        gr.HTML(explanation("translate"))
+        first = self.space.models_of(self.space.pairs[0])
+        with gr.Row():
+            with gr.Column(scale=3, min_width=280):
+                text = gr.Textbox(EXAMPLES[0], label="Text", lines=2, max_lines=6, elem_id="text")
+                gr.Examples([[example] for example in EXAMPLES], [text], label="Examples", api_visibility="private")
+            with gr.Column(scale=2, min_width=280):
+                pair = gr.Dropdown([(language_name(code), code) for code in self.space.pairs], label="Languages")
+                models = gr.CheckboxGroup(
+                    first, value=default(first), label=f"Models (up to {MOST_MODELS}, side by side)"
+                )
+                with gr.Row():
+                    beams = gr.Slider(1, MOST_BEAMS, value=BEAMS, step=1, label="Beams", min_width=140)
+                    unit = gr.Radio(VIEWS, value="words", label="Show", min_width=140)
+        button = gr.Button("Translate", variant="primary")
+        notices = gr.HTML(visible=False, elem_id="translate-notices")
+        results = gr.HTML(elem_id="results", apply_default_css=False)
+
+        def offer(code: str) -> gr.CheckboxGroup:
+            there = self.space.models_of(code)
+            return gr.CheckboxGroup(choices=there, value=default(there))  # type: ignore[arg-type]
+
+        show: dict[str, Any] = {
+            "fn": self.show,
+            "inputs": [text, models, beams, unit],
+            "outputs": [notices, results],
+            **private,
+        }
+        pair.input(offer, pair, models, api_visibility="private").then(**show)
+        shown = gr.on([button.click, text.submit, models.input, beams.release, unit.input], **show)
+        return Link([text, pair, models], [text, models], shown, show)
+
+    def opened(self, text: str, names: list[str]) -> list[Any]:
+        """Give the values of a link: text, languages and models."""
+        pair = pair_of(names[0]) if names else self.space.pairs[0]
+        there = self.space.models_of(pair)
+        chosen = [name for name in names if pair_of(name) == pair][:MOST_MODELS] or default(there)
+        return [text, pair, gr.CheckboxGroup(choices=there, value=chosen)]  # type: ignore[arg-type]
+
+    def show(self, text: str, models: list[str], num_beams: int, unit: str) -> tuple[gr.HTML, str]:
         """Translate with each chosen model; give the notices and the results."""
         line, notices = clean(text)
-        names = [self.choose(name) for name in dict.fromkeys(models or [])]
+        names = [self.space.choose(name) for name in dict.fromkeys(models or [])]
         if not names:
             raise gr.Error("Choose at least one model.", print_exception=False)
         if len(names) > MOST_MODELS:
             notices.append(f"The first {MOST_MODELS} models are shown.")
         beams = checked("Beams", num_beams, 1, MOST_BEAMS)
-        results = "".join(self.result(name, line, beams, unit == "words") for name in names[:MOST_MODELS])
+        results = "".join(self.result(name, line, beams, unit) for name in names[:MOST_MODELS])
         return notice(notices), f'<div class="hf-attn-results">{results}</div>'
 
-    def result(self, name: str, line: str, num_beams: int, words: bool) -> str:
-        """Write one translation with its alignment."""
-        translation = self.translation(name, line, num_beams)
+    def result(self, name: str, line: str, num_beams: int, unit: str) -> str:
+        """Write one translation with its alignment, or with what else might have been written."""
+        translation = self.space.translation(name, line, num_beams)
         found = [
             f"{flag.kind.replace('_', ' ')}: {flag.detail}" if flag.detail else flag.kind.replace("_", " ")
-            for flag in self.failures(name, translation)
+            for flag in self.space.failures(name, translation)
         ]
         flags = "".join(f"<li>{escape(flag)}</li>" for flag in dict.fromkeys(found))
         cut = "".join(f'<p class="small">{escape(sentence)}</p>' for sentence in unread(translation))
-        if translation.cross_attentions is None:
+        if unit == "next pieces":
+            candidates = next_pieces(self.space.models[name], translation)
+            picture = replace(next_pieces_html(translation, candidates), title=f"Next pieces, {name}")._repr_html_()
+        elif unit == "beams":
+            picture = replace(beams_html(self.space.beams(name, line, num_beams)), title=f"Beams, {name}")._repr_html_()
+        elif translation.cross_attentions is None:
             picture = (
                 '<p class="small">This model has no attention to show: one vector of fixed size carries the whole '
                 "sentence from encoder to decoder. <em>Step by step</em> shows it.</p>"
             )
         else:
-            page = alignment_html(translation, words=words)
+            page = alignment_html(translation, words=unit != "pieces")
             picture = replace(page, title=f"Attention alignment, {name}")._repr_html_()
         target, probability = pair_of(name).split("-")[1], math.exp(translation.score)
         return (
@@ -50,41 +125,8 @@ from hf_attn.visualization.page import escape
             + f'<p class="small">probability of a piece (geometric mean): {probability:.2f}</p>{cut}{picture}</section>'
         )
 
-def translate_tab(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None:
-    """Lay out the first tab."""
-    first = space.models_of(space.pairs[0])
-    with gr.Row():
-        with gr.Column(scale=3, min_width=280):
-            text = gr.Textbox(EXAMPLES[0], label="Text", lines=2, max_lines=6, elem_id="text")
-            gr.Examples([[example] for example in EXAMPLES], [text], label="Examples", api_visibility="private")
-        with gr.Column(scale=2, min_width=280):
-            pair = gr.Dropdown([(language_name(code), code) for code in space.pairs], label="Languages")
-            models = gr.CheckboxGroup(first, value=default(first), label=f"Models (up to {MOST_MODELS}, side by side)")
-            with gr.Row():
-                beams = gr.Slider(1, MOST_BEAMS, value=BEAMS, step=1, label="Beams", min_width=140)
-                unit = gr.Radio(["words", "pieces"], value="words", label="Show", min_width=140)
-    button = gr.Button("Translate", variant="primary")
-    notices = gr.HTML(visible=False, elem_id="translate-notices")
-    results = gr.HTML(elem_id="results", apply_default_css=False)
-
-    def offer(code: str) -> gr.CheckboxGroup:
-        there = space.models_of(code)
-        return gr.CheckboxGroup(choices=there, value=default(there))  # type: ignore[arg-type]
-
-    show: dict[str, Any] = {
-        "fn": space.show_translations,
-        "inputs": [text, models, beams, unit],
-        "outputs": [notices, results],
-        **private,
-    }
-    pair.input(offer, pair, models, api_visibility="private").then(**show)
-    gr.on([button.click, text.submit, models.input, beams.release, unit.input], **show)
-    demo.load(**show)
-
 
 def default(models: list[tuple[str, str]]) -> list[str]:
     """Choose what is shown first: Bahdanau's network and the Transformer where they are there, else the first model."""
     names = [name for _, name in models]
     return [name for name in names if architecture_of(name) in ("bahdanau", "transformer")] or names[:1]
-
-

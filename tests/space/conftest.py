@@ -86,6 +86,24 @@ def space(app, models_folder):
 
 
 @pytest.fixture(scope="session")
+def endpoints(app, space):
+    """What programs can ask."""
+    return app.Endpoints(space)
+
+
+@pytest.fixture(scope="session")
+def translate_tab(app, space):
+    """The tab that translates."""
+    return app.TranslateTab(space)
+
+
+@pytest.fixture(scope="session")
+def steps_tab(app, space):
+    """The tab that takes one word apart."""
+    return app.StepsTab(space)
+
+
+@pytest.fixture(scope="session")
 def server(app, models_folder):
     """The address of the running Space."""
     threads = torch.get_num_threads()

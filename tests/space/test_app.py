@@ -20,10 +20,12 @@ import torch
 import yaml
 from gradio_client import Client
 from gradio_client.exceptions import AppError
+
 from transformers import MarianConfig, MarianMTModel
 
 from hf_attn import Translator
 
+LONGEST_TEXT = 400
 ROOT = Path(__file__).parents[2]
 SENTENCE = "The old teacher reads a long letter in the garden."
 HOSTILE = {
@@ -107,10 +109,13 @@ def test_a_model_whose_steps_are_not_known_translates_and_is_not_taken_apart(app
     def tabs(folder):
         return [block.label for block in app.build(folder).blocks.values() if isinstance(block, gr.Tab)]
 
-    assert (tabs(tmp_path), tabs(models_folder)) == (["Translate"], ["Translate", "Step by step"])
+    assert (tabs(tmp_path), tabs(models_folder)) == (
+        ["Translate", "What if", "Metrics lab"],
+        ["Translate", "Step by step", "History", "What if", "Metrics lab"],
+    )
     space = app.Space(app.load_models(tmp_path))
     assert list(space.models) == ["en-fr-transformer"]
-    weights = space.attention(SENTENCE, "en-fr-transformer")["cross_attentions"]
+    weights = app.Endpoints(space).attention(SENTENCE, "en-fr-transformer")["cross_attentions"]
     assert len(weights) == 2 and len(weights[0]) == 2  # layers, heads
 
 
@@ -134,11 +139,11 @@ def test_what_is_said_about_the_text(app):
     line, (notice,) = app.clean("The girl\nreads.\n")
     assert line == "The girl reads." and "one sentence at a time" in notice
     line, (notice,) = app.clean("the girl reads " * 7000)
-    assert len(line) <= app.LONGEST_TEXT and line.endswith(" girl") or line.endswith(" reads") or line.endswith(" the")
+    assert len(line) <= LONGEST_TEXT and line.endswith(" girl") or line.endswith(" reads") or line.endswith(" the")
     assert f"first {len(line)} of 105,000 characters" in notice and f"“{line[-20:]}”" in notice
     line, (notice,) = app.clean("x" * 100_000)
-    assert line == "x" * app.LONGEST_TEXT and "100,000" in notice
-    assert app.clean("x" * app.LONGEST_TEXT)[1] == []
+    assert line == "x" * LONGEST_TEXT and "100,000" in notice
+    assert app.clean("x" * LONGEST_TEXT)[1] == []
 
 
 def test_translate_gives_what_the_translator_gives(client, models_folder):
@@ -173,7 +178,7 @@ def test_attention_gives_the_weights_of_a_forward_pass(client, models_folder):
     assert result["cross_attentions"] is None and result["alignment"] is None
 
 
-def test_the_two_endpoints_are_documented_and_alone(client):
+def test_the_two_endpoints_are_documented_and_alone(endpoints, client):
     endpoints = client.view_api(return_format="dict", print_info=False)
     assert set(endpoints["named_endpoints"]) == {"/translate", "/attention"} and not endpoints["unnamed_endpoints"]
     for endpoint in endpoints["named_endpoints"].values():
@@ -211,8 +216,8 @@ def test_the_two_endpoints_are_documented_and_alone(client):
         *((("" + text, "en-fr-none", 1), "nothing to translate") for text in NOTHING.values()),
     ],
 )
-def test_what_is_no_question_gets_a_sentence(space, client, arguments, message):
-    for method in (space.translate, space.attention):
+def test_what_is_no_question_gets_a_sentence(endpoints, client, arguments, message):
+    for method in (endpoints.translate, endpoints.attention):
         with pytest.raises(gr.Error, match=message):
             method(*arguments)
     if arguments[0] is not None:
@@ -221,8 +226,8 @@ def test_what_is_no_question_gets_a_sentence(space, client, arguments, message):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_text_gets_a_clean_answer(space, kind):
-    result = space.attention(HOSTILE[kind], "en-fr-bahdanau")
+def test_hostile_text_gets_a_clean_answer(endpoints, translate_tab, steps_tab, kind):
+    result = endpoints.attention(HOSTILE[kind], "en-fr-bahdanau")
     assert json.loads(json.dumps(result).encode("utf-8")) == result
     assert not re.search("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202e]", result["source"])
     assert bool(result["notices"]) == (kind in ("one word", "long", "lines", "digits"))
@@ -231,100 +236,100 @@ def test_hostile_text_gets_a_clean_answer(space, kind):
     assert max(weights.shape) <= 120
 
     unit = "pieces" if kind in ("special", "surrogate", "emoji") else "words"
-    notices, page = space.show_translations(HOSTILE[kind], ["en-fr-bahdanau"], 4, unit)
+    notices, page = translate_tab.show(HOSTILE[kind], ["en-fr-bahdanau"], 4, unit)
     outer = Tags(page + notices.value)
     assert set(outer.names) <= ALLOWED and len(outer.frames) == 1
     assert set(outer.attributes) <= {"class", "lang", "dir", "srcdoc", "title", "style", "aria-label", "role"}
     inner = Tags(outer.frames[0])
     assert inner.names.count("script") == 2 and not {"img", "b", "iframe"} & set(inner.names)
     assert not [name for name in inner.attributes if name.startswith("on") or name in ("src", "href")]
-    steps = space.take_apart(HOSTILE[kind], "en-fr-bahdanau")[-1]
+    steps = steps_tab.take_apart(HOSTILE[kind], "en-fr-bahdanau")[-1]
     (document,) = Tags(steps).frames
     assert Tags(document).names.count("script") == 1 and "img" not in Tags(document).names
 
 
 @pytest.mark.parametrize("kind", ["image", "surrogate", "controls", "handlebars", "long", "emoji", "private"])
-def test_hostile_text_over_the_wire(server, space, kind):
+def test_hostile_text_over_the_wire(endpoints, server, kind):
     """As raw JSON, since a lone surrogate cannot be sent by every client."""
     body = json.dumps({"data": [HOSTILE[kind], "en-fr-bahdanau", 2]})
     event = httpx.post(f"{server}gradio_api/call/translate", content=body, headers={"content-type": "application/json"})
     answer = httpx.get(f"{server}gradio_api/call/translate/{event.json()['event_id']}", timeout=60).text
     assert answer.startswith("event: complete"), answer
     (result,) = json.loads(answer.split("data: ", 1)[1])
-    assert result["text"] == space.translate(HOSTILE[kind], "en-fr-bahdanau", 2)["text"]
+    assert result["text"] == endpoints.translate(HOSTILE[kind], "en-fr-bahdanau", 2)["text"]
 
 
-def test_errors_do_not_carry_what_was_typed(space):
+def test_errors_do_not_carry_what_was_typed(endpoints, translate_tab, steps_tab):
     """Gradio shows an error as HTML."""
     shown = {"model": "en-fr-transformer", "line": SENTENCE}
     attack = "<img src=x onerror=alert(1)>"
     for call in (
-        lambda: space.translate("a", attack, 1),
-        lambda: space.translate("a", "en-fr-none", attack),
-        lambda: space.show_translations("a", [attack], 1, "words"),
-        lambda: space.show_step(shown, attack, "cross", 0, 0),
-        lambda: space.show_step(shown, 0, attack, 0, 0),
-        lambda: space.show_step(shown, 0, "cross", attack, 0),
-        lambda: space.show_step(None, 0, "cross", 0, 0),
+        lambda: endpoints.translate("a", attack, 1),
+        lambda: endpoints.translate("a", "en-fr-none", attack),
+        lambda: translate_tab.show("a", [attack], 1, "words"),
+        lambda: steps_tab.show_step(shown, attack, "cross", 0, 0),
+        lambda: steps_tab.show_step(shown, 0, attack, 0, 0),
+        lambda: steps_tab.show_step(shown, 0, "cross", attack, 0),
+        lambda: steps_tab.show_step(None, 0, "cross", 0, 0),
     ):
         with pytest.raises(gr.Error) as error:
             call()
         assert "<img" not in str(error.value)
 
 
-def test_side_by_side(space):
+def test_side_by_side(endpoints, translate_tab):
     names = ["en-fr-none", "en-fr-bahdanau", "en-fr-transformer", "en-fr-luong"]
-    notices, page = space.show_translations(SENTENCE, names, 1, "words")
+    notices, page = translate_tab.show(SENTENCE, names, 1, "words")
     assert "first 3 models" in notices.value
     titles = re.findall(r"<h3>(.*?)</h3>", page)
     assert titles == ["No attention (2014)", "Bahdanau (2015)", "Transformer (2017)"]
     assert len(Tags(page).frames) == 2 and "no attention to show" in page
     assert len(set(re.findall(r'title="(.*?)"', page))) == 2, "each frame has a name of its own"
     for name in names[:3]:
-        assert html.escape(space.translate(SENTENCE, name, 1)["text"]) in page
+        assert html.escape(endpoints.translate(SENTENCE, name, 1)["text"]) in page
     with pytest.raises(gr.Error, match="at least one model"):
-        space.show_translations(SENTENCE, [], 1, "words")
+        translate_tab.show(SENTENCE, [], 1, "words")
 
 
-def test_what_a_model_does_not_read_is_said(space):
+def test_what_a_model_does_not_read_is_said(endpoints, translate_tab, steps_tab):
     """A language that the tokenizer spells in bytes reaches the limit of pieces before that of characters."""
     text = "한국어로 쓴 아주 긴 문장은 바이트로 나뉘어 읽힙니다. " * 4
-    result = space.attention(text, "en-fr-bahdanau")
+    result = endpoints.attention(text, "en-fr-bahdanau")
     (notice,) = result["notices"]
     assert len(result["source_tokens"]) == 120 and result["truncated"]
     read = re.search("up to “(.*)”", notice)[1]
     assert len(read) == 20 and read in text and not result["source"].endswith(read)
-    _, page = space.show_translations(text, ["en-fr-bahdanau"], 4, "words")
-    assert notice in page and notice in space.take_apart(text, "en-fr-bahdanau")[0].value
+    _, page = translate_tab.show(text, ["en-fr-bahdanau"], 4, "words")
+    assert notice in page and notice in steps_tab.take_apart(text, "en-fr-bahdanau")[0].value
     assert len(page.encode("utf-8")) < 1_500_000
 
 
-def test_failures_are_flagged(space, monkeypatch):
+def test_failures_are_flagged(endpoints, translate_tab, space, monkeypatch):
     class Flag:
         kind, detail = "lost_number", "<3>"
 
     monkeypatch.setattr(space, "failures", lambda name, translation: [Flag])
-    _, page = space.show_translations(SENTENCE, ["en-fr-none"], 1, "words")
+    _, page = translate_tab.show(SENTENCE, ["en-fr-none"], 1, "words")
     assert "<li>lost number: &lt;3&gt;</li>" in page
-    assert space.translate(SENTENCE, "en-fr-none", 1)["failures"] == [{"kind": "lost_number", "detail": "<3>"}]
+    assert endpoints.translate(SENTENCE, "en-fr-none", 1)["failures"] == [{"kind": "lost_number", "detail": "<3>"}]
 
 
-def test_a_number_that_is_lost(space):
+def test_a_number_that_is_lost(endpoints):
     """A model of 4 sentences cannot write 7318."""
-    failures = space.translate("There are 7318 girls.", "en-fr-bahdanau", 1)["failures"]
+    failures = endpoints.translate("There are 7318 girls.", "en-fr-bahdanau", 1)["failures"]
     assert "lost_number" in [flag["kind"] for flag in failures]
 
 
-def test_steps_of_every_model(space):
+def test_steps_of_every_model(endpoints, steps_tab, space):
     for name in space.models:
-        *_, kind, layer, head, steps = space.take_apart(SENTENCE, name)
+        *_, kind, layer, head, steps = steps_tab.take_apart(SENTENCE, name)
         several = name.endswith("transformer")
         assert (kind.visible, layer.visible, head.visible) == (several, several, several)
         (document,) = Tags(steps).frames
-        assert html.escape(space.translate(SENTENCE, name)["target_tokens"][0]) in document
+        assert html.escape(endpoints.translate(SENTENCE, name)["target_tokens"][0]) in document
     shown = {"model": "en-fr-transformer", "line": SENTENCE}
-    first = space.show_step(shown, 1, "cross", 0, 0)
-    assert first != space.show_step(shown, 1, "cross", 0, 1) != space.show_step(shown, 1, "decoder", 0, 1)
+    first = steps_tab.show_step(shown, 1, "cross", 0, 0)
+    assert first != steps_tab.show_step(shown, 1, "cross", 0, 1) != steps_tab.show_step(shown, 1, "decoder", 0, 1)
 
 
 def test_many_visitors_at_once(client, server):

@@ -1,0 +1,82 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""The tab that computes BLEU and perplexity by hand."""
+
+import math
+from typing import Any
+
+import gradio as gr
+from service import Space, architecture_name, clean, language_codes, notice
+from texts import LECTURE, explanation
+
+from hf_attn.data.words import text_words
+from hf_attn.visualization.metrics_html import Factors, metrics_html
+
+SURE, CONFIDENCE, VOCABULARY = "sure", 0.9, 10_000
+SURE_LABEL = "a translator sure of its own words, asked for the reference"
+
+
+def sure_translator(reference: list[str], hypothesis: list[str]) -> Factors:
+    """Give the probabilities of the reference's words under a translator that is sure of the hypothesis: where both
+    have the same word in the same place CONFIDENCE, elsewhere an equal share of the rest."""
+    other = (1 - CONFIDENCE) / (VOCABULARY - 1)
+    padded = [*hypothesis, *[None] * len(reference)]
+    return Factors(reference, [CONFIDENCE if mine == right else other for mine, right in zip(padded, reference)])
+
+
+class MetricsTab:
+    """Two translations, two scores.
+
+    Args:
+        space: the models.
+    """
+
+    def __init__(self, space: Space):
+        self.space = space
+
+    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
+        """Lay out the tab."""
+        gr.HTML(explanation("metrics"))
+        names = [(SURE_LABEL, SURE)]
+        names += [(f"{language_codes(name)}, {architecture_name(name)}", name) for name in self.space.models]
+        with gr.Row():
+            with gr.Column(min_width=280):
+                source = gr.Textbox(LECTURE["source"], label="Source (read by a model alone)")
+                reference = gr.Textbox(LECTURE["reference"], label="Reference", elem_id="reference")
+            with gr.Column(min_width=280):
+                first = gr.Textbox(LECTURE["first"], label="Translation 1", elem_id="first")
+                second = gr.Textbox(LECTURE["second"], label="Translation 2", elem_id="second")
+        whose = gr.Dropdown(names, value=SURE, label="Perplexity under")
+        button = gr.Button("Compute", variant="primary")
+        notices = gr.HTML(visible=False)
+        results = gr.HTML(elem_id="metrics", apply_default_css=False)
+        inputs = [source, reference, first, second, whose]
+        submits = [box.submit for box in (source, reference, first, second)]
+        gr.on([button.click, whose.input, tab.select, *submits], self.show, inputs, [notices, results], **private)
+
+    def show(self, source: str, reference: str, first: str, second: str, whose: str) -> tuple[gr.HTML, str]:
+        """Compute both scores of both translations."""
+        texts, notices = [], []
+        for text in (reference, first, second):
+            line, changed = clean(text)
+            texts.append(text_words(line))
+            notices += changed
+        right, *hypotheses = texts
+        if whose == SURE:
+            factors = [sure_translator(right, words) for words in hypotheses]
+            told = (
+                f"A translator that gives {CONFIDENCE:.0%} to its own word at each step, and the rest to the other "
+                f"{VOCABULARY - 1:,} words alike, asked for the words of the reference."
+            )
+        else:
+            name = self.space.choose(whose)
+            line, changed = clean(source)
+            notices += changed
+            scored = self.space.models[name].score(
+                [line] * 2, [clean(first)[0], clean(second)[0]], return_attention=False
+            )
+            factors = [Factors(one.target_tokens, list(map(math.exp, one.token_log_probs))) for one in scored]
+            told = (
+                f"{architecture_name(name)}, {language_codes(name)}: the pieces of the translation, given the source."
+            )
+        page = metrics_html(right, hypotheses, factors=factors, factors_from=told)
+        return notice(list(dict.fromkeys(notices))), page._repr_html_()
