@@ -5,11 +5,25 @@ from typing import Any
 
 import gradio as gr
 from service import BEAMS, Link, Space, architecture_name, architecture_of, clean, language_codes, notice, unread
-from texts import EXAMPLES
+from texts import EXAMPLES, explanation
 
+from hf_attn.inference import Translation
 from hf_attn.visualization import steps_html
 from hf_attn.visualization.page import escape
 from hf_attn.visualization.steps import FAMILIES
+
+KINDS = [
+    ("to the source", "cross"),
+    ("to what it has read", "decoder"),
+    ("of the source to itself", "encoder"),
+]
+PIECE = "Output piece: pick one to see how it came about"
+
+
+def shape_of(translation: Translation, kind: str) -> tuple[int, int]:
+    """Give the number of layers and heads of one kind of attention; one of each where there is none."""
+    weights = getattr(translation, f"{kind}_attentions")
+    return (1, 1) if weights is None else (weights.shape[0], weights.shape[1])
 
 
 class StepsTab:
@@ -24,7 +38,8 @@ class StepsTab:
         self.known = [name for name, one in space.models.items() if one.model.config.model_type in FAMILIES]
 
     def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:
-        """Lay out the second tab, for the models whose steps are known."""
+        """Lay out the tab, for the models whose steps are known."""
+        gr.HTML(explanation("steps"))
         names = [(f"{language_codes(name)}, {architecture_name(name)}", name) for name in self.known]
         first = next((name for _, name in names if architecture_of(name) == "bahdanau"), names[0][1])
         with gr.Row():
@@ -35,14 +50,9 @@ class StepsTab:
         button = gr.Button("Take apart", variant="primary")
         notices = gr.HTML(visible=False, elem_id="step-notices")
         shown = gr.State(None)
-        piece = gr.Radio([], label="Output piece: pick one to see how it came about", visible=False, elem_id="piece")
+        piece = gr.Radio([], label=PIECE, visible=False, elem_id="piece")
         with gr.Row():
-            kind = gr.Radio(
-                [("to the source", "cross"), ("to what it has read", "decoder")],
-                value="cross",
-                label="Attention",
-                visible=False,
-            )
+            kind = gr.Radio([], label="Attention", visible=False)
             layer = gr.Dropdown([], label="Layer", visible=False, min_width=100)
             head = gr.Dropdown([], label="Head", visible=False, min_width=100)
         steps = gr.HTML(elem_id="steps", apply_default_css=False)
@@ -55,7 +65,9 @@ class StepsTab:
         }
         shown_now = gr.on([button.click, text.submit, model.input, tab.select], **begin)
         choices = [piece, kind, layer, head]
-        gr.on([choice.input for choice in choices], self.show_step, [shown, *choices], steps, **private)
+        shows: dict[str, Any] = {"fn": self.show_step, "inputs": [shown, *choices], "outputs": steps, **private}
+        gr.on([choice.input for choice in (piece, layer, head)], **shows)
+        kind.input(self.menus, [shown, kind], [piece, layer, head], api_visibility="private").then(**shows)
         return Link([text, model], [text, model], shown_now, begin)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:
@@ -68,17 +80,32 @@ class StepsTab:
         name = self.space.choose(model)
         line, notices = clean(text)
         translation = self.space.translation(name, line, BEAMS)
-        pieces = [(token, number) for number, token in enumerate(translation.target_tokens)]
-        layers, heads = (1, 1) if translation.cross_attentions is None else translation.cross_attentions.shape[:2]
-        layer, own = layers - 1, translation.decoder_attentions is not None
+        shown = {"model": name, "line": line}
+        kinds = [kind for kind in KINDS if kind[1] in FAMILIES[self.space.models[name].model.config.model_type]]
+        piece, layer, head = self.menus(shown, "cross")
+        layers, _ = shape_of(translation, "cross")
         return (
             notice(notices + unread(translation)),
-            {"model": name, "line": line},
-            gr.Radio(choices=pieces, value=0, visible=True),  # type: ignore[arg-type]
-            gr.Radio(value="cross", visible=own),
-            gr.Dropdown(choices=[(str(n + 1), n) for n in range(layers)], value=layer, visible=layers > 1),
+            shown,
+            piece,
+            gr.Radio(choices=kinds, value="cross", visible=len(kinds) > 1),
+            layer,
+            head,
+            self.steps(name, line, 0, layers - 1, 0, "cross"),
+        )
+
+    def menus(self, shown: dict | None, kind: str) -> tuple:
+        """Offer the pieces, layers and heads of one kind of attention."""
+        if not shown:
+            raise gr.Error("Take a sentence apart first.", print_exception=False)
+        translation = self.space.translation(shown["model"], shown["line"], BEAMS)
+        tokens = translation.source_tokens if kind == "encoder" else translation.target_tokens
+        layers, heads = shape_of(translation, kind)
+        label = "Source piece: pick one to see what it reads" if kind == "encoder" else PIECE
+        return (
+            gr.Radio(choices=[(token, n) for n, token in enumerate(tokens)], value=0, label=label, visible=True),  # type: ignore[arg-type]
+            gr.Dropdown(choices=[(str(n + 1), n) for n in range(layers)], value=layers - 1, visible=layers > 1),
             gr.Dropdown(choices=[(str(n + 1), n) for n in range(heads)], value=0, visible=heads > 1),
-            self.steps(name, line, 0, layer, 0, "cross"),
         )
 
     def show_step(self, shown: dict | None, position: int, kind: str, layer: int, head: int) -> str:

@@ -133,8 +133,9 @@ def _section(entry: Entry) -> str:
     flags = f'<p class="flags">{escape(", ".join(entry.flags))}</p>' if entry.flags else ""
     probability = math.exp(sum(translation.token_log_probs) / max(len(translation.token_log_probs), 1))
     return (
-        f'<section><h2>{escape(entry.name)}</h2><p class="text" dir="auto">{escape(translation.text) or "(nothing)"}</p>'
-        f'{flags}<p class="faint">probability of a piece {probability:.2f}, {entry.seconds:.2f} s</p>{picture}</section>'
+        f"<section><h2>{escape(entry.name)}</h2>"
+        f'<p class="text" dir="auto">{escape(translation.text) or "(nothing)"}</p>{flags}'
+        f'<p class="faint">probability of a piece {probability:.2f}, {entry.seconds:.2f} s</p>{picture}</section>'
     )
 
 
@@ -169,12 +170,12 @@ def _growth(growth: Mapping[str, Sequence[tuple[int, float]]], measure: str) -> 
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
     head = "".join(f'<th scope="col">{words}</th>' for words in lengths)
     return (
-        f'<div class="growth"><h2>As the sentence grows</h2><p class="faint">{escape(measure)}, over the number of source '
-        f'words</p><ul class="key">{"".join(keys)}</ul>'
+        f'<div class="growth"><h2>As the sentence grows</h2>'
+        f'<p class="faint">{escape(measure)}, over the number of source words</p><ul class="key">{"".join(keys)}</ul>'
         f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img"><title>{escape(measure)} by length</title>'
-        f'{grid}{ticks}{"".join(lines)}</svg>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="the same as a table"><table><tr><th>words</th>{head}'
-        f'</tr>{"".join(rows)}</table></div></div>'
+        f"{grid}{ticks}{''.join(lines)}</svg>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="the same as a table">'
+        f"<table><tr><th>words</th>{head}</tr>{''.join(rows)}</table></div></div>"
     )
 
 

@@ -20,7 +20,6 @@ import torch
 import yaml
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-
 from transformers import MarianConfig, MarianMTModel
 
 from hf_attn import Translator
