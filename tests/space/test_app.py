@@ -1,8 +1,7 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""The Space without a browser: what it computes, its endpoints, hostile input, and that nothing leaves the machine."""
+"""The Space without a browser: what it computes, its endpoints, and that nothing leaves the machine."""
 
 import html
-import json
 import os
 import re
 import shutil
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from html.parser import HTMLParser
 from pathlib import Path
 
 import gradio as gr
@@ -20,6 +18,7 @@ import torch
 import yaml
 from gradio_client import Client
 from gradio_client.exceptions import AppError
+from hostile import NOTHING, Tags
 from transformers import MarianConfig, MarianMTModel
 
 from hf_attn import Translator
@@ -27,54 +26,6 @@ from hf_attn import Translator
 LONGEST_TEXT = 400
 ROOT = Path(__file__).parents[2]
 SENTENCE = "The old teacher reads a long letter in the garden."
-HOSTILE = {
-    "image": "<img src=x onerror=alert(1)>",
-    "script": "</script><script>alert(1)</script>",
-    "attribute": "\"' onmouseover='alert(1)' x=\"",
-    "frame": "</iframe><iframe srcdoc='<script>alert(1)</script>'>",
-    "comment": "<!-- --> <![CDATA[ ]]>",
-    "entity": "&lt;b&gt; &amp;amp; &#60;",
-    "templates": "{{7*7}} ${alert(1)} {style} %s {0} <%= 1 %>",
-    "handlebars": "{{#each value}}x{{/each}} {{constructor.constructor 'alert(1)'}}",
-    "markdown": "[x](javascript:alert(1)) ![y](http://localhost/z) **b**",
-    "special": "</s> <s> <pad> <unk> ▁ <0x0A>",
-    "controls": "a\x00b\x1b[31mc\x07d\x7fe\x85f",
-    "surrogate": "a \ud800 b \udfff",
-    "zero-width": "a\u200bb\u200c\u200dc\ufeffd",
-    "bidi": "\u202etxet\u202c \u2066x\u2069",
-    "separators": "one\u2028two\u2029three\x0bfour\x0cfive",
-    "combining": "e" + "\u0301" * 50,
-    "emoji": "👩‍👩‍👧‍👦 🙂 \U0001f3f4\U000e0067\U000e0062",
-    "astral": "𝕳𝖊𝖑𝖑𝖔 \U0010ffff",
-    "private": "\ue000 \ufdd0 \uffff",
-    "korean": "소녀는 어디에 있습니까?",
-    "arabic": "أين البنت؟",
-    "digits": "9" * 300,
-    "one word": "x" * 3000,
-    "long": "the girl reads " * 7000,
-    "lines": "The girl reads.\r\n\r\nWhere is the girl?\n",
-    "path": "../../../../etc/passwd file:///etc/passwd",
-    "hub id": "google/flan-t5-base",
-    "json": '{"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}',
-    "sql": "'; DROP TABLE words; --",
-    "punctuation": "?!?!.,;:…—“”«»",
-}
-NOTHING = {"empty": "", "spaces": " \t\n", "invisible": "\u200b\ufeff\u2060", "controls": "\x00\x01\x1f"}
-ALLOWED = set("p div section h3 ul li em iframe".split())
-
-
-class Tags(HTMLParser):
-    """The elements of a piece of HTML, with the documents inside its frames."""
-
-    def __init__(self, document):
-        super().__init__(convert_charrefs=True)
-        self.names, self.attributes, self.frames = [], [], []
-        self.feed(document)
-
-    def handle_starttag(self, tag, attrs):
-        self.names.append(tag)
-        self.attributes += [name for name, _ in attrs]
-        self.frames += [value for name, value in attrs if name == "srcdoc"]
 
 
 @pytest.fixture(scope="module")
@@ -222,58 +173,6 @@ def test_what_is_no_question_gets_a_sentence(endpoints, client, arguments, messa
     if arguments[0] is not None:
         with pytest.raises(AppError, match=message):
             client.predict(*arguments, api_name="/attention")
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_text_gets_a_clean_answer(endpoints, translate_tab, steps_tab, kind):
-    result = endpoints.attention(HOSTILE[kind], "en-fr-bahdanau")
-    assert json.loads(json.dumps(result).encode("utf-8")) == result
-    assert not re.search("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202e]", result["source"])
-    assert bool(result["notices"]) == (kind in ("one word", "long", "lines", "digits"))
-    weights = torch.tensor(result["cross_attentions"])
-    assert weights.shape == (1, 1, len(result["target_tokens"]), len(result["source_tokens"]))
-    assert max(weights.shape) <= 120
-
-    unit = "pieces" if kind in ("special", "surrogate", "emoji") else "words"
-    notices, page = translate_tab.show(HOSTILE[kind], ["en-fr-bahdanau"], 4, unit)
-    outer = Tags(page + notices.value)
-    assert set(outer.names) <= ALLOWED and len(outer.frames) == 1
-    assert set(outer.attributes) <= {"class", "lang", "dir", "srcdoc", "title", "style", "aria-label", "role"}
-    inner = Tags(outer.frames[0])
-    assert inner.names.count("script") == 2 and not {"img", "b", "iframe"} & set(inner.names)
-    assert not [name for name in inner.attributes if name.startswith("on") or name in ("src", "href")]
-    steps = steps_tab.take_apart(HOSTILE[kind], "en-fr-bahdanau")[-1]
-    (document,) = Tags(steps).frames
-    assert Tags(document).names.count("script") == 1 and "img" not in Tags(document).names
-
-
-@pytest.mark.parametrize("kind", ["image", "surrogate", "controls", "handlebars", "long", "emoji", "private"])
-def test_hostile_text_over_the_wire(endpoints, server, kind):
-    """As raw JSON, since a lone surrogate cannot be sent by every client."""
-    body = json.dumps({"data": [HOSTILE[kind], "en-fr-bahdanau", 2]})
-    event = httpx.post(f"{server}gradio_api/call/translate", content=body, headers={"content-type": "application/json"})
-    answer = httpx.get(f"{server}gradio_api/call/translate/{event.json()['event_id']}", timeout=60).text
-    assert answer.startswith("event: complete"), answer
-    (result,) = json.loads(answer.split("data: ", 1)[1])
-    assert result["text"] == endpoints.translate(HOSTILE[kind], "en-fr-bahdanau", 2)["text"]
-
-
-def test_errors_do_not_carry_what_was_typed(endpoints, translate_tab, steps_tab):
-    """Gradio shows an error as HTML."""
-    shown = {"model": "en-fr-transformer", "line": SENTENCE}
-    attack = "<img src=x onerror=alert(1)>"
-    for call in (
-        lambda: endpoints.translate("a", attack, 1),
-        lambda: endpoints.translate("a", "en-fr-none", attack),
-        lambda: translate_tab.show("a", [attack], 1, "words"),
-        lambda: steps_tab.show_step(shown, attack, "cross", 0, 0),
-        lambda: steps_tab.show_step(shown, 0, attack, 0, 0),
-        lambda: steps_tab.show_step(shown, 0, "cross", attack, 0),
-        lambda: steps_tab.show_step(None, 0, "cross", 0, 0),
-    ):
-        with pytest.raises(gr.Error) as error:
-            call()
-        assert "<img" not in str(error.value)
 
 
 def test_side_by_side(endpoints, translate_tab):
