@@ -12,6 +12,7 @@ is ever read: no path, file or Hub id comes from a visitor, and no request leave
 import inspect
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,12 @@ import gradio as gr  # noqa: E402
 import gradio.themes  # noqa: E402
 import torch  # noqa: E402
 from endpoints import NAMES, Endpoints  # noqa: E402
+from endpoints_pictures import PictureEndpoints  # noqa: E402
+from endpoints_text import TextEndpoints  # noqa: E402
 from gradio.events import api  # noqa: E402
-from service import Link, Space, clean, load_models  # noqa: E402
+from service import Link, Space, clean, load_models, load_others  # noqa: E402
 from tab_history import HistoryTab  # noqa: E402
+from tab_inputs import InputsTab  # noqa: E402
 from tab_metrics import MetricsTab  # noqa: E402
 from tab_steps import StepsTab  # noqa: E402
 from tab_translate import TranslateTab  # noqa: E402
@@ -84,7 +88,7 @@ def build(folder: Path) -> gr.Blocks:
         The app, to be launched with the options LAUNCH.
     """
     torch.set_num_threads(1)
-    space = Space(load_models(folder))
+    space = Space(load_models(folder), load_others(folder))
     one_queue: dict[str, Any] = {"concurrency_limit": AT_ONCE, "concurrency_id": "model"}
     private: dict[str, Any] = {**one_queue, "api_visibility": "private"}
     with gr.Blocks(title="Attention you can see", analytics_enabled=False) as demo:
@@ -103,12 +107,24 @@ def build(folder: Path) -> gr.Blocks:
                 '<p role="alert">There are no models here yet. This Space serves the models in '
                 "its folder <code>models</code>, for example <code>models/en-fr-bahdanau</code>.</p>"
             )
-        endpoints = Endpoints(space)
-        for name in NAMES:
-            endpoint = getattr(endpoints, name)
-            api(endpoint, api_name=name, api_description=inspect.getdoc(endpoint), **one_queue)
+        for endpoint in named_endpoints(space):
+            api(endpoint, api_name=endpoint.__name__, api_description=inspect.getdoc(endpoint), **one_queue)
     demo.queue(max_size=64)
     return demo
+
+
+def named_endpoints(space: Space) -> list[Callable]:
+    """List the endpoints for programs that the models allow."""
+    text, pictures = TextEndpoints(space), PictureEndpoints(space)
+    found = [getattr(Endpoints(space), name) for name in NAMES]
+    for kind, endpoint in (
+        ("fill-in", text.fill_in),
+        ("continue", text.continue_text),
+        ("classify", pictures.classify_digit),
+        ("caption", pictures.describe_shapes),
+    ):
+        found += [endpoint] if space.other(kind) else []
+    return found
 
 
 def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None:
@@ -128,6 +144,9 @@ def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None
             links["what-if"] = what_if, what_if.lay_out(tab, private)
         with gr.Tab("Metrics lab", id="metrics") as tab:
             MetricsTab(space).lay_out(tab, private)
+        if space.others:
+            with gr.Tab("Other inputs", id="inputs"):
+                InputsTab(space).lay_out(private)
 
     def reopen(request: gr.Request) -> list[Any]:
         query = request.query_params if request else {}

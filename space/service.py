@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import torch
+from transformers import AutoImageProcessor, AutoModelForCausalLM, AutoModelForImageClassification
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from hf_attn.inference import Translation, Translator
+from hf_attn.inference import Captioner, Translation, Translator
 from hf_attn.inference.what_if import WhatIf, force_piece, hide_words, remove_heads
 from hf_attn.visualization.page import escape
 
@@ -31,6 +34,11 @@ HEAD_KINDS = {
     "cross": "attention to the source",
     "decoder": "attention of the decoder to what it has read",
     "encoder": "attention of the encoder",
+}
+HEADS = {  # what a model that does not translate is good for
+    ("attn-bert", "AttnBertForMaskedLM"): ("fill-in", AutoModelForMaskedLM, AutoTokenizer),
+    ("attn-gpt", "AttnGptForCausalLM"): ("continue", AutoModelForCausalLM, AutoTokenizer),
+    ("attn-vit", "AttnVitForImageClassification"): ("classify", AutoModelForImageClassification, AutoImageProcessor),
 }
 LONGEST_TEXT, LONGEST_SENTENCE = 400, 120  # characters; pieces, of what is read and of what is written
 MOST_MODELS, MOST_BEAMS, BEAMS = 3, 8, 4
@@ -61,6 +69,45 @@ def load_models(folder: Path) -> dict[str, Translator]:
         tokenizer = translator.tokenizer
         tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST_SENTENCE)
     return models
+
+
+@dataclass(frozen=True)
+class Other:
+    """A model that does not translate.
+
+    Attributes:
+        name: its folder.
+        kind: "fill-in", "continue", "classify" or "caption".
+        model: the model, or the `Captioner` of one that describes pictures.
+        processor: its tokenizer or image processor; None of a `Captioner`, which has its own.
+    """
+
+    name: str
+    kind: str
+    model: Any
+    processor: Any
+
+
+def load_others(folder: Path) -> dict[str, Other]:
+    """Open the models in a folder that do not translate.
+
+    Args:
+        folder: holds one folder for each model; need not exist.
+
+    Returns:
+        Name and model of each that fills in, continues, classifies pictures or describes them, by name.
+    """
+    found = {}
+    for path in sorted(folder.glob("*/config.json")):
+        described = json.loads(path.read_text(encoding="utf-8"))
+        name, model_type = path.parent.name, described.get("model_type")
+        if model_type == "vision-encoder-decoder":
+            found[name] = Other(name, "caption", Captioner(path.parent), None)
+        elif head := HEADS.get((model_type, "".join(described.get("architectures") or []))):
+            kind, model_class, processor_class = head
+            model = model_class.from_pretrained(path.parent, dtype=torch.float32).eval()
+            found[name] = Other(name, kind, model, processor_class.from_pretrained(path.parent))
+    return found
 
 
 def translates(config: Path) -> bool:
@@ -161,16 +208,22 @@ class Space:
     """What the page and the endpoints compute; a visitor's text is cleaned before it comes here.
 
     Args:
-        models: name and model.
+        models: name and model of each translator.
+        others: name and model of each that does not translate.
     """
 
-    def __init__(self, models: dict[str, Translator]):
+    def __init__(self, models: dict[str, Translator], others: dict[str, Other] | None = None):
         self.models = models
+        self.others = others or {}
         self.pairs = list(dict.fromkeys(map(pair_of, models)))
         # a result depends on what was asked alone; the sentence that the page opens with is asked for most
         self.translation = functools.lru_cache(maxsize=32)(self._translation)
         self.beams = functools.lru_cache(maxsize=32)(self._beams)
         self.timed = functools.lru_cache(maxsize=128)(self._timed)
+
+    def other(self, kind: str) -> Other | None:
+        """Give the first model of a kind that does not translate."""
+        return next((other for other in self.others.values() if other.kind == kind), None)
 
     def _translation(self, model: str, line: str, num_beams: int) -> Translation:
         return self.models[model](line, num_beams=num_beams, max_new_tokens=LONGEST_SENTENCE)

@@ -57,6 +57,12 @@ EXPLANATIONS = {
         "BLEU는 번역과 정답이 공유하는 n-gram을 세고, perplexity는 제자리의 단어가 얼마나 그럴듯했는지를 "
         "묻습니다. 아래의 두 번역에서는 둘의 판정이 뒤집히고, 사람의 판단은 BLEU와 같습니다.",
     ),
+    "inputs": (
+        "The same equation reads other things: a text in both directions (BERT), a text from left to right (GPT), a "
+        "picture cut into patches (ViT), and a picture by the one who describes it.",
+        "같은 식이 다른 입력도 읽습니다. 양방향으로 읽는 글(BERT), 왼쪽에서 오른쪽으로 읽는 글(GPT), patch로 자른 "
+        "그림(ViT), 그리고 그림을 보고 설명을 쓰는 모델입니다.",
+    ),
 }
 
 
