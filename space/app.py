@@ -93,10 +93,10 @@ def build(folder: Path) -> gr.Blocks:
     private: dict[str, Any] = {**one_queue, "api_visibility": "private"}
     with gr.Blocks(title="Attention you can see", analytics_enabled=False) as demo:
         gr.HTML(
-            "<h1>Attention you can see</h1><p>Translation models from 2014 to 2017, small enough to look inside: which "
-            "source words each word was made of, and the arithmetic behind it, with the numbers of the real model.</p>"
+            "<h1>Attention you can see</h1><p>From the translators of 2014 to BERT, GPT and ViT, small enough to look "
+            "inside: what each word was made of, and the arithmetic behind it, with the numbers of the real model.</p>"
         )
-        if space.models:
+        if space.models or space.others:
             language = gr.Radio(
                 [("English", "en"), ("한국어", "ko")], value="en", label="Explanations", elem_id="language"
             )
@@ -129,21 +129,10 @@ def named_endpoints(space: Space) -> list[Callable]:
 
 def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None:
     """Lay out the tabs that the models allow, and let a link open one of them with a sentence."""
-    first, steps, history, what_if = TranslateTab(space), StepsTab(space), HistoryTab(space), WhatIfTab(space)
     links: dict[str, tuple[Any, Link]] = {}
     with gr.Tabs() as tabs:
-        with gr.Tab("Translate", id="translate"):
-            links["translate"] = first, first.lay_out(demo, private)
-        if steps.known:
-            with gr.Tab("Step by step", id="steps") as tab:
-                links["steps"] = steps, steps.lay_out(tab, private)
-        if history.pairs:
-            with gr.Tab("History", id="history") as tab:
-                links["history"] = history, history.lay_out(tab, private)
-        with gr.Tab("What if", id="what-if") as tab:
-            links["what-if"] = what_if, what_if.lay_out(tab, private)
-        with gr.Tab("Metrics lab", id="metrics") as tab:
-            MetricsTab(space).lay_out(tab, private)
+        if space.models:
+            links = lay_out_translators(demo, space, private)
         if space.others:
             with gr.Tab("Other inputs", id="inputs"):
                 InputsTab(space).lay_out(private)
@@ -153,15 +142,37 @@ def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None
         wanted = query.get("tab", "translate")
         names = [name for name in query.get("models", "").split(",") if name in space.models]
         text = clean(query["text"])[0] if query.get("text", "").strip() else EXAMPLES[0]
-        updates: list[Any] = [gr.Tabs(selected=wanted if wanted in links else "translate")]
+        there = [block.id for block in tabs.children if isinstance(block, gr.Tab)]
+        updates: list[Any] = [gr.Tabs(selected=wanted if wanted in there else there[0])]
         for name, (tab, link) in links.items():
             updates += tab.opened(text, names) if name == wanted else [gr.skip()] * len(link.opened)
         return updates
 
     outputs = [tabs, *[component for _, link in links.values() for component in link.opened]]
-    demo.load(reopen, None, outputs, api_visibility="private").then(**links["translate"][1].show)
+    opened = demo.load(reopen, None, outputs, api_visibility="private")
+    if links:
+        opened.then(**links["translate"][1].show)
     for name, (_, link) in links.items():
         link.shown.then(None, link.remembered, None, js=REMEMBER % name, api_visibility="private")
+
+
+def lay_out_translators(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> dict[str, tuple[Any, Link]]:
+    """Lay out the tabs of the translators; give each that a link can open."""
+    first, steps, history, what_if = TranslateTab(space), StepsTab(space), HistoryTab(space), WhatIfTab(space)
+    links: dict[str, tuple[Any, Link]] = {}
+    with gr.Tab("Translate", id="translate"):
+        links["translate"] = first, first.lay_out(demo, private)
+    if steps.known:
+        with gr.Tab("Step by step", id="steps") as tab:
+            links["steps"] = steps, steps.lay_out(tab, private)
+    if history.pairs:
+        with gr.Tab("History", id="history") as tab:
+            links["history"] = history, history.lay_out(tab, private)
+    with gr.Tab("What if", id="what-if") as tab:
+        links["what-if"] = what_if, what_if.lay_out(tab, private)
+    with gr.Tab("Metrics lab", id="metrics") as tab:
+        MetricsTab(space).lay_out(tab, private)
+    return links
 
 
 if __name__ == "__main__":

@@ -14,8 +14,13 @@ from typing import Any
 
 import gradio as gr
 import torch
-from transformers import AutoImageProcessor, AutoModelForCausalLM, AutoModelForImageClassification
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import (
+    AutoImageProcessor,
+    AutoModelForCausalLM,
+    AutoModelForImageClassification,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+)
 
 from hf_attn.inference import Captioner, Translation, Translator
 from hf_attn.inference.what_if import WhatIf, force_piece, hide_words, remove_heads
