@@ -1,6 +1,8 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """A Space with tiny models that learned a few pairs in seconds, served on this machine."""
 
+import shutil
+
 import pytest
 import torch
 from chromium import chromium
@@ -10,8 +12,15 @@ from teaching import teach
 pytest.importorskip("gradio")
 
 from hf_attn.data import train_tokenizer
+from hf_attn.data.text import train_text_tokenizer
+from hf_attn.models.configuration_attn_bert import AttnBertConfig
+from hf_attn.models.configuration_attn_convs2s import AttnConvS2SConfig
+from hf_attn.models.configuration_attn_gpt import AttnGptConfig
 from hf_attn.models.configuration_attn_rnn import AttnRnnConfig
 from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
+from hf_attn.models.modeling_attn_bert import AttnBertForMaskedLM
+from hf_attn.models.modeling_attn_convs2s import AttnConvS2SForConditionalGeneration
+from hf_attn.models.modeling_attn_gpt import AttnGptForCausalLM
 from hf_attn.models.modeling_attn_rnn import AttnRnnForConditionalGeneration
 from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
 
@@ -34,7 +43,9 @@ MODELS = {
     "en-fr-none": {"attention_type": "none"},
     "en-fr-bahdanau": {"attention_type": "bahdanau"},
     "en-fr-luong": {"attention_type": "luong"},
-    "en-fr-transformer": None,
+    "en-fr-convs2s": {},
+    "en-fr-transformer": {},
+    "en-ko-none": {"attention_type": "none"},
     "en-ko-bahdanau": {"attention_type": "bahdanau"},
 }
 
@@ -42,7 +53,10 @@ MODELS = {
 def new_model(name, vocab_size):
     """A tiny model of the architecture in its name."""
     torch.manual_seed(1)
-    if MODELS[name] is not None:
+    if name.endswith("convs2s"):
+        config = AttnConvS2SConfig(vocab_size=vocab_size, encoder_layers=2, decoder_layers=2, **SIZES)
+        return AttnConvS2SForConditionalGeneration(config)
+    if MODELS[name]:
         config = AttnRnnConfig(
             vocab_size=vocab_size, embedding_size=32, rnn_type="gru", initializer_range=0.3, **SIZES, **MODELS[name]
         )
@@ -74,15 +88,42 @@ def models_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def others_folder(tmp_path_factory):
+    """A folder of models that do not translate, and have learned nothing."""
+    folder = tmp_path_factory.mktemp("others") / "models"
+    texts = [sentence for pair in PAIRS.values() for both in pair for sentence in both]
+    sizes = {"intermediate_size": 48, "max_position_embeddings": 64, "initializer_range": 0.3, **SIZES}
+    for name, masked, config, model in (
+        ("tiny-bert", True, AttnBertConfig, AttnBertForMaskedLM),
+        ("tiny-gpt", False, AttnGptConfig, AttnGptForCausalLM),
+    ):
+        torch.manual_seed(1)
+        tokenizer = train_text_tokenizer(texts, 420, masked=masked)
+        tokenizer.save_pretrained(folder / name)
+        made = config(vocab_size=len(tokenizer), num_hidden_layers=2, num_attention_heads=2, **sizes)
+        model(made).save_pretrained(folder / name, include_code=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def space_folder(tmp_path_factory, models_folder, others_folder):
+    """A folder of all models."""
+    folder = tmp_path_factory.mktemp("all") / "models"
+    for part in (models_folder, others_folder):
+        shutil.copytree(part, folder, dirs_exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def app():
     """The module space/app.py."""
     return load_script("space/app.py")
 
 
 @pytest.fixture(scope="session")
-def space(app, models_folder):
+def space(app, space_folder):
     """What the page and the endpoints compute."""
-    return app.Space(app.load_models(models_folder))
+    return app.Space(app.load_models(space_folder), app.load_others(space_folder))
 
 
 @pytest.fixture(scope="session")
@@ -104,10 +145,10 @@ def steps_tab(app, space):
 
 
 @pytest.fixture(scope="session")
-def server(app, models_folder):
+def server(app, space_folder):
     """The address of the running Space."""
     threads = torch.get_num_threads()
-    demo = app.build(models_folder)
+    demo = app.build(space_folder)
     _, url, _ = demo.launch(prevent_thread_lock=True, quiet=True, **app.LAUNCH)
     yield url
     demo.close()
