@@ -74,7 +74,9 @@ def test_models_are_found_by_their_names(app, models_folder, tmp_path):
         "en-fr-none",
         "en-fr-bahdanau",
         "en-fr-luong",
+        "en-fr-convs2s",
         "en-fr-transformer",
+        "en-ko-none",
         "en-ko-bahdanau",
     ]
     (tmp_path / "notes").mkdir()
@@ -221,8 +223,9 @@ def test_a_number_that_is_lost(endpoints):
 def test_steps_of_every_model(endpoints, steps_tab, space):
     for name in space.models:
         *_, kind, layer, head, steps = steps_tab.take_apart(SENTENCE, name)
-        several = name.endswith("transformer")
-        assert (kind.visible, layer.visible, head.visible) == (several, several, several)
+        transformer = name.endswith("transformer")
+        layers = transformer or name.endswith("convs2s")
+        assert (kind.visible, layer.visible, head.visible) == (transformer, layers, transformer)
         (document,) = Tags(steps).frames
         assert html.escape(endpoints.translate(SENTENCE, name)["target_tokens"][0]) in document
     shown = {"model": "en-fr-transformer", "line": SENTENCE}
