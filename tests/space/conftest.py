@@ -7,6 +7,7 @@ import pytest
 import torch
 from chromium import chromium
 from scripting import load_script
+from space.driving import Visits
 from teaching import teach
 
 pytest.importorskip("gradio")
@@ -160,3 +161,11 @@ def browser():
     """A headless Chromium."""
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture
+def visit(browser):
+    """A function that opens the Space; at the end nothing may have been asked for elsewhere, and nothing broken."""
+    visits = Visits(browser)
+    yield visits
+    visits.end()
