@@ -9,18 +9,12 @@ from service import Space, architecture_name, clean, language_codes, notice
 from texts import LECTURE, explanation
 
 from hf_attn.data.words import text_words
+from hf_attn.evaluation.from_scratch import chain_rule
+from hf_attn.studies.perplexity_bleu import sure_of
 from hf_attn.visualization.metrics_html import Factors, metrics_html
 
-SURE, CONFIDENCE, VOCABULARY = "sure", 0.9, 10_000
+SURE, CONFIDENCE, VOCABULARY = "sure", 0.5, 10_000
 SURE_LABEL = "a translator sure of its own words, asked for the reference"
-
-
-def sure_translator(reference: list[str], hypothesis: list[str]) -> Factors:
-    """Give the probabilities of the reference's words under a translator that is sure of the hypothesis: where both
-    have the same word in the same place CONFIDENCE, elsewhere an equal share of the rest."""
-    other = (1 - CONFIDENCE) / (VOCABULARY - 1)
-    padded = [*hypothesis, *[None] * len(reference)]
-    return Factors(reference, [CONFIDENCE if mine == right else other for mine, right in zip(padded, reference)])
 
 
 class MetricsTab:
@@ -62,7 +56,9 @@ class MetricsTab:
             notices += changed
         right, *hypotheses = texts
         if whose == SURE:
-            factors = [sure_translator(right, words) for words in hypotheses]
+            factors = [
+                Factors(right, chain_rule(right, sure_of(words, CONFIDENCE, VOCABULARY))) for words in hypotheses
+            ]
             told = (
                 f"A translator that gives {CONFIDENCE:.0%} to its own word at each step, and the rest to the other "
                 f"{VOCABULARY - 1:,} words alike, asked for the words of the reference."
