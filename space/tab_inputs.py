@@ -30,7 +30,7 @@ class InputsTab:
     def lay_out(self, private: dict[str, Any]) -> None:
         """Lay out the tab, with one inside for each model that is there."""
         gr.HTML(explanation("inputs"))
-        with gr.Tabs():
+        with gr.Tabs(overflow_behavior="wrap"):
             for kind, title, inside in INPUTS:
                 if self.space.other(kind):
                     with gr.Tab(title, id=kind) as tab:
