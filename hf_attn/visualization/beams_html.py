@@ -21,14 +21,13 @@ STYLE = """
 h1 { font-size: 17px; font-weight: 600; margin: 0 0 4px; overflow-wrap: anywhere; }
 p { margin: 0 0 10px; color: var(--faint); font-size: 14px; }
 table { border-collapse: separate; border-spacing: 3px; font-variant-numeric: tabular-nums; }
-th { font-weight: 400; color: var(--faint); font-size: 13px; text-align: start; white-space: nowrap; }
-th b { color: var(--ink); }
+th { position: sticky; inset-inline-start: 0; padding-inline: 0 6px; background: var(--paper); font-weight: 400;
+  font-size: 12px; line-height: 1.2; }
+th b { font-size: 14px; }
 td { border: 1px solid var(--edge); border-radius: 7px; padding: 2px 7px; text-align: center; white-space: pre;
   background: color-mix(in srgb, var(--glow) calc(100% * var(--p)), var(--paper)); }
 td small { display: block; font-size: 11px; }
 .best td { border-color: var(--line); }
-th.rank, th.score { padding-inline: 4px 8px; }
-th.rank { position: sticky; inset-inline-start: 0; background: var(--paper); }
 """
 
 
@@ -70,18 +69,13 @@ def beams_html(translations: Sequence["Translation"]) -> HtmlPage:
     for index, cells in zip(order, shared_cells([translations[index] for index in order]), strict=True):
         best = ' class="best"' if index == 0 else ""
         pieces = "".join("" if cell is None else _cell(cell) for cell in cells)
-        filler = max(len(one.target_tokens) for one in translations) - len(cells)
-        empty = f'<th colspan="{filler}"></th>' if filler else ""
         score = translations[index].score
-        rows.append(
-            f'<tr{best}><th scope="row" class="rank">{index + 1}</th>{pieces}{empty}'
-            f'<th class="score"><b>{score:.3f}</b> = log {math.exp(score):.2f}</th></tr>'
-        )
+        rows.append(f'<tr{best}><th scope="row"><b>{index + 1}</b><br>{score:.3f}</th>{pieces}</tr>')
     title = f"{len(translations)} beams of “{translations[0].source}”"
     body = (
         f'<h1 dir="auto">{escape(title)}</h1>'
-        "<p>Each row is an output, with its rank and score; a piece that outputs share stands once. The numbers are "
-        "the probabilities of the pieces, after those to the left.</p>"
+        "<p>Each row is an output, with its rank and its score (log-probability, normalised by length); a piece that "
+        "outputs share stands once. The numbers are the probabilities of the pieces, after those to the left.</p>"
         f'<div class="scroll" tabindex="0" role="region" aria-label="beams"><table>{"".join(rows)}</table></div>'
     )
     return make_page(title, body, style=STYLE, height=120 + 46 * len(translations))
