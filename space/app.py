@@ -5,7 +5,8 @@
 
 serves the models that lie in `models/` beside this file, or in the folder that the environment variable SPACE_MODELS
 names. Their names say what they do: `en-fr-bahdanau` translates English to French with Bahdanau's network. Nothing else
-is ever read: no path, file or Hub id comes from a visitor, and no request leaves the machine.
+is ever read: no path, file or Hub id comes from a visitor, and no request leaves the machine. With SPACE_OPEN=1 alone
+visitors may open other checkpoints (`checkpoints.py`); the code that those bring along needs SPACE_REMOTE_CODE=1, too.
 `service.py` computes, `endpoints.py` answers programs, and each tab has a file.
 """
 
@@ -16,12 +17,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-os.environ.update(HF_HUB_OFFLINE="1", GRADIO_ANALYTICS_ENABLED="False", TOKENIZERS_PARALLELISM="false")
 sys.path.insert(0, str(Path(__file__).parent))
+
+from switches import read_switches  # noqa: E402
+
+OPEN_CHECKPOINTS, REMOTE_CODE = read_switches(os.environ)
+os.environ.update(GRADIO_ANALYTICS_ENABLED="False", TOKENIZERS_PARALLELISM="false")
+if not OPEN_CHECKPOINTS:
+    os.environ["HF_HUB_OFFLINE"] = "1"
 
 import gradio as gr  # noqa: E402
 import gradio.themes  # noqa: E402
 import torch  # noqa: E402
+from checkpoints import Checkpoints  # noqa: E402
 from endpoints import NAMES, Endpoints  # noqa: E402
 from endpoints_pictures import PictureEndpoints  # noqa: E402
 from endpoints_text import TextEndpoints  # noqa: E402
@@ -78,17 +86,20 @@ LAUNCH: dict[str, Any] = {
 }
 
 
-def build(folder: Path) -> gr.Blocks:
+def build(folder: Path, open_checkpoints: bool = False, remote_code: bool = False) -> gr.Blocks:
     """Build the page.
 
     Args:
         folder: where the models lie.
+        open_checkpoints: whether visitors may open checkpoints of the Hub, and folders of this machine.
+        remote_code: whether Python code that such a checkpoint brings along is run.
 
     Returns:
         The app, to be launched with the options LAUNCH.
     """
     torch.set_num_threads(1)
-    space = Space(load_models(folder), load_others(folder))
+    checkpoints = Checkpoints(remote_code) if open_checkpoints else None
+    space = Space(load_models(folder), load_others(folder), checkpoints)
     one_queue: dict[str, Any] = {"concurrency_limit": AT_ONCE, "concurrency_id": "model"}
     private: dict[str, Any] = {**one_queue, "api_visibility": "private"}
     with gr.Blocks(title="Attention you can see", analytics_enabled=False) as demo:
@@ -130,7 +141,7 @@ def named_endpoints(space: Space) -> list[Callable]:
 def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None:
     """Lay out the tabs that the models allow, and let a link open one of them with a sentence."""
     links: dict[str, tuple[Any, Link]] = {}
-    with gr.Tabs() as tabs:
+    with gr.Tabs(overflow_behavior="wrap") as tabs:
         if space.models:
             links = lay_out_translators(demo, space, private)
         if space.others:
@@ -176,4 +187,4 @@ def lay_out_translators(demo: gr.Blocks, space: Space, private: dict[str, Any]) 
 
 
 if __name__ == "__main__":
-    build(MODELS).launch(**LAUNCH)
+    build(MODELS, OPEN_CHECKPOINTS, REMOTE_CODE).launch(**LAUNCH)

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 import torch
@@ -25,6 +25,9 @@ from transformers import (
 from hf_attn.inference import Captioner, Translation, Translator
 from hf_attn.inference.what_if import WhatIf, force_piece, hide_words, remove_heads
 from hf_attn.visualization.page import escape
+
+if TYPE_CHECKING:
+    from checkpoints import Checkpoints
 
 LANGUAGES = {"en": "English", "fr": "French", "it": "Italian", "ko": "Korean"}
 ARCHITECTURES = {
@@ -71,9 +74,14 @@ def load_models(folder: Path) -> dict[str, Translator]:
     names.sort(key=lambda name: (pair_of(name), order.index(part) if (part := architecture_of(name)) in order else 99))
     models = {name: Translator(folder / name, device="cpu") for name in names}
     for translator in models.values():
-        tokenizer = translator.tokenizer
-        tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST_SENTENCE)
+        limit_length(translator)
     return models
+
+
+def limit_length(translator: Translator) -> None:
+    """Let a translator read no more than LONGEST_SENTENCE pieces."""
+    tokenizer = translator.tokenizer
+    tokenizer.model_max_length = min(tokenizer.model_max_length, LONGEST_SENTENCE)
 
 
 @dataclass(frozen=True)
@@ -215,11 +223,18 @@ class Space:
     Args:
         models: name and model of each translator.
         others: name and model of each that does not translate.
+        checkpoints: what opens others by name, where the operator allows it.
     """
 
-    def __init__(self, models: dict[str, Translator], others: dict[str, Other] | None = None):
+    def __init__(
+        self,
+        models: dict[str, Translator],
+        others: dict[str, Other] | None = None,
+        checkpoints: "Checkpoints | None" = None,
+    ):
         self.models = models
         self.others = others or {}
+        self.checkpoints = checkpoints
         self.pairs = list(dict.fromkeys(map(pair_of, models)))
         # a result depends on what was asked alone; the sentence that the page opens with is asked for most
         self.translation = functools.lru_cache(maxsize=32)(self._translation)
@@ -230,8 +245,14 @@ class Space:
         """Give the first model of a kind that does not translate."""
         return next((other for other in self.others.values() if other.kind == kind), None)
 
+    def translator(self, name: str) -> Translator:
+        """Give a model of the Space, or a checkpoint that a visitor has opened."""
+        if name in self.models or self.checkpoints is None:
+            return self.models[name]
+        return self.checkpoints.open(name)
+
     def _translation(self, model: str, line: str, num_beams: int) -> Translation:
-        return self.models[model](line, num_beams=num_beams, max_new_tokens=LONGEST_SENTENCE)
+        return self.translator(model)(line, num_beams=num_beams, max_new_tokens=LONGEST_SENTENCE)
 
     def _timed(self, model: str, line: str) -> tuple[Translation, float]:
         """Translate, and tell how many seconds it took."""
@@ -240,7 +261,7 @@ class Space:
 
     def _beams(self, model: str, line: str, num_beams: int) -> list[Translation]:
         options: dict[str, Any] = {"num_beams": num_beams, "max_new_tokens": LONGEST_SENTENCE}
-        found = self.models[model](line, num_return_sequences=num_beams, return_attention=False, **options)
+        found = self.translator(model)(line, num_return_sequences=num_beams, return_attention=False, **options)
         return found if isinstance(found, list) else [found]
 
     def choose(self, model: object) -> str:
@@ -291,8 +312,19 @@ class Space:
 
     def failures(self, name: str, translation: Translation) -> list:
         """List what looks wrong with a translation."""
-        source, target = pair_of(name).split("-")
+        source, target = self.languages(name)
         return translation.failures(source_lang=source, target_lang=target)
+
+    def languages(self, name: str) -> tuple[str | None, str | None]:
+        """Give the codes of the languages that a model reads and writes; nobody knows those of an opened checkpoint."""
+        if name not in self.models:
+            return None, None
+        source, target = pair_of(name).split("-")
+        return source, target
+
+    def title(self, name: str) -> str:
+        """Give the architecture of a model of the Space, or the name of an opened checkpoint."""
+        return architecture_name(name) if name in self.models else name
 
 
 def notice(sentences: list[str]) -> gr.HTML:

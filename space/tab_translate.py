@@ -12,7 +12,6 @@ from service import (
     MOST_MODELS,
     Link,
     Space,
-    architecture_name,
     architecture_of,
     checked,
     clean,
@@ -58,21 +57,34 @@ class TranslateTab:
                 with gr.Row():
                     beams = gr.Slider(1, MOST_BEAMS, value=BEAMS, step=1, label="Beams", min_width=140)
                     unit = gr.Radio(VIEWS, value="words", label="Show", min_width=140)
+        opened = gr.State([])  # names of the checkpoints that this visitor has opened
+        if self.space.checkpoints:
+            with gr.Accordion("Another checkpoint", open=False), gr.Row(equal_height=True):
+                named = gr.Textbox(
+                    label="Hub id, or folder on the machine of this Space", max_lines=1, scale=4, min_width=240
+                )
+                opens = gr.Button("Open", scale=1, min_width=80)
         button = gr.Button("Translate", variant="primary")
         notices = gr.HTML(visible=False, elem_id="translate-notices")
         results = gr.HTML(elem_id="results", apply_default_css=False)
 
-        def offer(code: str) -> gr.CheckboxGroup:
+        def offer(code: str, opened: list[str]) -> gr.CheckboxGroup:
             there = self.space.models_of(code)
-            return gr.CheckboxGroup(choices=there, value=default(there))  # type: ignore[arg-type]
+            choices = there + [(name, name) for name in opened]
+            return gr.CheckboxGroup(choices=choices, value=default(there))  # type: ignore[arg-type]
 
         show: dict[str, Any] = {
             "fn": self.show,
-            "inputs": [text, models, beams, unit],
+            "inputs": [text, models, beams, unit, opened],
             "outputs": [notices, results],
             **private,
         }
-        pair.input(offer, pair, models, api_visibility="private").then(**show)
+        pair.input(offer, [pair, opened], models, api_visibility="private").then(**show)
+        if self.space.checkpoints:
+            asked = gr.on(
+                [opens.click, named.submit], self.open, [named, opened, pair, models], [opened, models], **private
+            )
+            asked.success(**show)
         shown = gr.on([button.click, text.submit, models.input, beams.release, unit.input], **show)
         return Link([text, pair, models], [text, models], shown, show)
 
@@ -83,10 +95,23 @@ class TranslateTab:
         chosen = [name for name in names if pair_of(name) == pair][:MOST_MODELS] or default(there)
         return [text, pair, gr.CheckboxGroup(choices=there, value=chosen)]  # type: ignore[arg-type]
 
-    def show(self, text: str, models: list[str], num_beams: int, unit: str) -> tuple[gr.HTML, str]:
+    def open(self, name: str, opened: list[str], pair: str, chosen: list[str]) -> tuple[list[str], gr.CheckboxGroup]:
+        """Open a checkpoint; give what this visitor has opened, and a choice of models with the new one chosen."""
+        name = name.strip()
+        if name in self.space.models:
+            raise gr.Error(f"{name} is one of the models of this Space.", print_exception=False)
+        self.space.translator(name)
+        opened = list(dict.fromkeys([*opened, name]))
+        choices = self.space.models_of(pair) + [(one, one) for one in opened]
+        others = [one for one in chosen if one != name][: MOST_MODELS - 1]
+        return opened, gr.CheckboxGroup(choices=choices, value=[*others, name])  # type: ignore[arg-type]
+
+    def show(
+        self, text: str, models: list[str], num_beams: int, unit: str, opened: list[str] | None = None
+    ) -> tuple[gr.HTML, str]:
         """Translate with each chosen model; give the notices and the results."""
         line, notices = clean(text)
-        names = [self.space.choose(name) for name in dict.fromkeys(models or [])]
+        names = [name if name in (opened or []) else self.space.choose(name) for name in dict.fromkeys(models or [])]
         if not names:
             raise gr.Error("Choose at least one model.", print_exception=False)
         if len(names) > MOST_MODELS:
@@ -105,7 +130,7 @@ class TranslateTab:
         flags = "".join(f"<li>{escape(flag)}</li>" for flag in dict.fromkeys(found))
         cut = "".join(f'<p class="small">{escape(sentence)}</p>' for sentence in unread(translation))
         if unit == "next pieces":
-            candidates = next_pieces(self.space.models[name], translation)
+            candidates = next_pieces(self.space.translator(name), translation)
             picture = replace(next_pieces_html(translation, candidates), title=f"Next pieces, {name}")._repr_html_()
         elif unit == "beams":
             picture = replace(beams_html(self.space.beams(name, line, num_beams)), title=f"Beams, {name}")._repr_html_()
@@ -117,9 +142,9 @@ class TranslateTab:
         else:
             page = alignment_html(translation, words=unit != "pieces")
             picture = replace(page, title=f"Attention alignment, {name}")._repr_html_()
-        target, probability = pair_of(name).split("-")[1], math.exp(translation.score)
+        target, probability = self.space.languages(name)[1] or "", math.exp(translation.score)
         return (
-            f"<section><h3>{escape(architecture_name(name))}</h3>"
+            f"<section><h3>{escape(self.space.title(name))}</h3>"
             f'<p class="translation" lang="{target}" dir="auto">{escape(translation.text) or "(nothing)"}</p>'
             + (f'<ul class="flags" aria-label="What looks wrong">{flags}</ul>' if flags else "")
             + f'<p class="small">probability of a piece (geometric mean): {probability:.2f}</p>{cut}{picture}</section>'
