@@ -3,15 +3,22 @@
 from .captioner import Caption, Captioner
 from .translation import ALIGNMENT_METHODS, Alignment, Translation, Words
 from .translator import Translator, score, translate
+from .what_if import Candidate, WhatIf, force_piece, hide_words, next_pieces, remove_heads
 
 __all__ = [
     "ALIGNMENT_METHODS",
     "Alignment",
+    "Candidate",
     "Caption",
     "Captioner",
     "Translation",
     "Translator",
+    "WhatIf",
     "Words",
+    "force_piece",
+    "hide_words",
+    "next_pieces",
+    "remove_heads",
     "score",
     "translate",
 ]
