@@ -9,21 +9,26 @@ from chromium import chromium
 from scripting import load_script
 from space.driving import Visits
 from teaching import teach
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, ViTImageProcessorPil
 
 pytest.importorskip("gradio")
 
 from hf_attn.data import train_tokenizer
+from hf_attn.data.shapes import SIDE, generate
 from hf_attn.data.text import train_text_tokenizer
+from hf_attn.models.captioning import AttnCaptioner
 from hf_attn.models.configuration_attn_bert import AttnBertConfig
 from hf_attn.models.configuration_attn_convs2s import AttnConvS2SConfig
 from hf_attn.models.configuration_attn_gpt import AttnGptConfig
 from hf_attn.models.configuration_attn_rnn import AttnRnnConfig
 from hf_attn.models.configuration_attn_transformer import AttnTransformerConfig
+from hf_attn.models.configuration_attn_vit import AttnVitConfig
 from hf_attn.models.modeling_attn_bert import AttnBertForMaskedLM
 from hf_attn.models.modeling_attn_convs2s import AttnConvS2SForConditionalGeneration
 from hf_attn.models.modeling_attn_gpt import AttnGptForCausalLM
 from hf_attn.models.modeling_attn_rnn import AttnRnnForConditionalGeneration
 from hf_attn.models.modeling_attn_transformer import AttnTransformerForConditionalGeneration
+from hf_attn.models.modeling_attn_vit import AttnVitForImageClassification
 
 PAIRS = {
     "en-fr": [
@@ -103,7 +108,50 @@ def others_folder(tmp_path_factory):
         tokenizer.save_pretrained(folder / name)
         made = config(vocab_size=len(tokenizer), num_hidden_layers=2, num_attention_heads=2, **sizes)
         model(made).save_pretrained(folder / name, include_code=False)
+    save_vit(folder / "tiny-vit")
+    save_captioner(folder / "tiny-captioner")
     return folder
+
+
+def save_vit(folder):
+    """Save a new classifier of digits."""
+    torch.manual_seed(1)
+    config = AttnVitConfig(
+        image_size=8, patch_size=2, num_labels=10, num_hidden_layers=2, num_attention_heads=2, initializer_range=0.3,
+        intermediate_size=48, **SIZES,
+    )  # fmt: skip
+    AttnVitForImageClassification(config).save_pretrained(folder, include_code=False)
+    image_processor(8).save_pretrained(folder)
+
+
+def save_captioner(folder):
+    """Save a model that describes every picture as if it were the first."""
+    torch.manual_seed(1)
+    (first,) = generate("compositional", 1)
+    tokenizer = train_tokenizer([scene.caption for scene in generate("train", 50)], 100, kind="word")
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48, **SIZES}
+    encoder = AutoConfig.for_model("attn-vit", image_size=SIDE, patch_size=16, use_pooler=False, **sizes)
+    written = {"vocab_size": len(tokenizer), "max_position_embeddings": 24, "add_cross_attention": True}
+    decoder = AutoConfig.for_model("attn-gpt", **written, **sizes)
+    model = AttnCaptioner(encoder=AutoModel.from_config(encoder), decoder=AutoModelForCausalLM.from_config(decoder))
+    for config in (model.config, model.generation_config):
+        config.decoder_start_token_id, config.pad_token_id, config.eos_token_id = 1, 0, 2
+    model.generation_config.max_length = 24
+    pixels = image_processor(SIDE)([first.picture], return_tensors="pt")["pixel_values"]
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(30):
+        optimizer.zero_grad()
+        model(pixel_values=pixels, labels=torch.tensor([tokenizer(first.caption)["input_ids"]])).loss.backward()
+        optimizer.step()
+    model.save_pretrained(folder, include_code=False)
+    for part in (tokenizer, image_processor(SIDE)):
+        part.save_pretrained(folder)
+
+
+def image_processor(side):
+    """An image processor as those of the classifier and of the captioner."""
+    half = [0.5, 0.5, 0.5]
+    return ViTImageProcessorPil(size={"height": side, "width": side}, image_mean=half, image_std=half)
 
 
 @pytest.fixture(scope="session")
