@@ -66,15 +66,47 @@ CSS = """
 .dark .hf-attn-results .flags li { color: #fda29b; }
 iframe { color-scheme: light; }
 .dark iframe { color-scheme: dark; }
+body { --color-accent: var(--primary-700); --focus: #1a56db; }
+body.dark { --color-accent: var(--primary-500); --focus: #8ab4f8; }
+.gradio-container :focus-visible { outline: 3px solid var(--focus) !important; outline-offset: 1px; }
+textarea, input { unicode-bidi: plaintext; }
+@media (prefers-reduced-motion: reduce) {
+  .gradio-container * { animation-duration: 1ms !important; animation-iteration-count: 1 !important;
+    transition-duration: 1ms !important; }
+}
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 """
+# for those who do not see the page: a group of choices has its label, and it is said which pictures are new
+DESCRIBE = """() => {
+  const said = Object.assign(document.createElement("p"), {className: "unseen", role: "status"});
+  document.body.append(said);
+  new MutationObserver(changes => {
+    for (const group of document.querySelectorAll("fieldset")) {
+      const label = group.querySelector("[data-testid=block-info]")?.textContent.trim() ?? "";
+      if (group.getAttribute("aria-label") !== label) group.setAttribute("aria-label", label);
+    }
+    const added = changes.flatMap(change => [...change.addedNodes]).filter(node => node.nodeType === Node.ELEMENT_NODE);
+    const frames = added
+      .flatMap(node => [node, ...node.querySelectorAll("iframe")]).filter(node => node.tagName === "IFRAME");
+    if (frames.length) said.textContent = "Shown: " + frames.map(frame => frame.title).join("; ");
+  }).observe(document.body, {childList: true, subtree: true, characterData: true});
+}"""
 SHOW_LANGUAGE = "language => { document.documentElement.dataset.explained = language; return language; }"
 REMEMBER = """(text, models) => {
   const query = new URLSearchParams({tab: "%s", text, models: [].concat(models).join(",")});
   history.replaceState(null, "", "?" + query);
 }"""
 LAUNCH: dict[str, Any] = {
-    "theme": gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
+    "theme": gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]).set(
+        # white on it, and it on white, can be read
+        button_primary_background_fill="*primary_700",
+        button_primary_background_fill_hover="*primary_800",
+        button_primary_background_fill_dark="*primary_700",
+        button_primary_background_fill_hover_dark="*primary_800",
+        body_text_color_subdued="*neutral_600",
+    ),
     "css": CSS,
+    "js": DESCRIBE,
     "footer_links": ["api"],
     "max_file_size": 0,  # nothing is uploaded
     "enable_monitoring": False,
