@@ -115,7 +115,7 @@ def load_others(folder: Path) -> dict[str, Other]:
         described = json.loads(path.read_text(encoding="utf-8"))
         name, model_type = path.parent.name, described.get("model_type")
         if model_type == "vision-encoder-decoder":
-            found[name] = Other(name, "caption", Captioner(path.parent), None)
+            found[name] = Other(name, "caption", Captioner(path.parent, device="cpu"), None)
         elif head := HEADS.get((model_type, "".join(described.get("architectures") or []))):
             kind, model_class, processor_class = head
             model = model_class.from_pretrained(path.parent, dtype=torch.float32).eval()
@@ -154,11 +154,12 @@ def architecture_name(name: str) -> str:
     return ARCHITECTURES.get(architecture_of(name), architecture_of(name))
 
 
-def clean(text: object) -> tuple[str, list[str]]:
+def clean(text: object, name: str = "text") -> tuple[str, list[str]]:
     """Make one line of what somebody typed, no longer than LONGEST_TEXT.
 
     Args:
         text: what came in.
+        name: what it is, for those whom it is refused.
 
     Returns:
         The line, and sentences that say what was changed.
@@ -167,17 +168,17 @@ def clean(text: object) -> tuple[str, list[str]]:
         gr.Error: if it is no text, or nothing is left of it.
     """
     if not isinstance(text, str):
-        raise gr.Error(f"The text is {type(text).__name__}; it must be a string.", print_exception=False)
+        raise gr.Error(f"The {name} must be a string.", print_exception=False)
     line = " ".join(INVISIBLE.sub("", CONTROLS.sub(" ", text[: 20 * LONGEST_TEXT])).split())
     if not line:
-        raise gr.Error("There is nothing to translate: type a sentence.", print_exception=False)
+        raise gr.Error(f"The {name} is empty: type a sentence.", print_exception=False)
     notices = []
     if "\n" in text.strip():
         notices.append("The lines were read as one: write one sentence at a time.")
     if len(line) > LONGEST_TEXT or len(text) > 20 * LONGEST_TEXT:
         kept = line[:LONGEST_TEXT].rsplit(" ", 1)[0] if " " in line[:LONGEST_TEXT] else line[:LONGEST_TEXT]
         notices.append(
-            f"Only the first {len(kept)} of {len(text):,} characters were translated, up to “{kept[-20:]}”; "
+            f"Only the first {len(kept)} of {len(text):,} characters were read, up to “{kept[-20:]}”; "
             f"what comes after was cut off."
         )
         line = kept
@@ -308,7 +309,7 @@ class Space:
             options = {"num_beams": num_beams, "max_new_tokens": LONGEST_SENTENCE}
             return question(self.models[name], translation, *asked, **options)
         except (TypeError, ValueError) as error:
-            raise gr.Error(escape(str(error)), print_exception=False) from error
+            raise gr.Error(f"{html.escape(str(error), quote=False)}.", print_exception=False) from error
 
     def failures(self, name: str, translation: Translation) -> list:
         """List what looks wrong with a translation."""

@@ -26,6 +26,7 @@ from hf_attn.data.words import is_text
 from hf_attn.models.checks import check_finite, is_whole
 
 from .decoding import start_id, stop_ids
+from .loading import check_device, place_of
 from .sides import Side, encode, output_side
 
 if TYPE_CHECKING:
@@ -110,10 +111,13 @@ class Captioner:
             put into evaluation mode. From a folder or the Hub, weights are float32 whatever the checkpoint's dtype.
         tokenizer: of a loaded model.
         image_processor: of a loaded model. It may resize pictures, not crop them.
+        device: where to run, e.g. "cpu" or "cuda:1"; None takes a GPU if there is one for a model that is opened, and
+            leaves a loaded one where it is.
         trust_remote_code: run the Python code that a Hub repository brings along.
 
     Raises:
-        ValueError: if a loaded model comes without tokenizer and image processor, or is none that describes pictures.
+        ValueError: if a loaded model comes without tokenizer and image processor, or is none that describes pictures,
+            or there is no such device.
     """
 
     def __init__(
@@ -122,8 +126,10 @@ class Captioner:
         tokenizer: Any = None,
         image_processor: Any = None,
         *,
+        device: str | torch.device | None = None,
         trust_remote_code: bool = False,
     ):
+        check_device(device)
         if isinstance(model, (str, Path)):
             options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
             # transformers' own parts return weights under this implementation alone
@@ -138,6 +144,9 @@ class Captioner:
             raise ValueError("a loaded model needs its tokenizer and image processor: Captioner(model, tokenizer, ...)")
         if network.config.model_type != "vision-encoder-decoder":
             raise ValueError(f"model is of type {network.config.model_type!r}; it must be 'vision-encoder-decoder'")
+        where = place_of(model, device)
+        if where is not None:
+            network.to(device=where)  # type: ignore[call-overload]
         self.model = network.eval()
         self.tokenizer = copy.deepcopy(tokenizer)  # encoding sets padding and truncation on a tokenizer
         self.image_processor = image_processor

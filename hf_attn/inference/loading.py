@@ -35,7 +35,7 @@ def load_translator(
         raise ValueError(
             f"dtype is {dtype!r}; it must be a torch dtype of weights or its name, e.g. 'float32' or 'bfloat16'"
         )
-    _check_device(device)
+    check_device(device)
     models = model if isinstance(model, list) else [model]
     if not models:
         raise ValueError("model is an empty list; an ensemble needs at least one model")
@@ -44,9 +44,7 @@ def load_translator(
     networks, pairs = [network for network, _ in opened], [pair for _, pair in opened]
     _check_shared(pairs)
     for one, network in zip(models, networks, strict=True):
-        where = device
-        if device is None and isinstance(one, (str, Path)):
-            where = "cuda" if torch.cuda.is_available() else "cpu"
+        where = place_of(one, device)
         if where is not None or precision is not None:
             network.to(device=where, dtype=precision)  # type: ignore[call-overload]
     # encoding sets padding and truncation on a tokenizer; the user's stays as it is
@@ -108,9 +106,11 @@ def _load(
     _check_config(config, address)
     # Our families return weights under every implementation, transformers' own under eager alone.
     attention = {} if _is_ours(config) else {"attn_implementation": "eager"}
-    network = AutoModelForSeq2SeqLM.from_pretrained(
-        address, config=config, dtype=dtype or torch.float32, **attention, **options
+    network, found = AutoModelForSeq2SeqLM.from_pretrained(
+        address, config=config, dtype=dtype or torch.float32, output_loading_info=True, **attention, **options
     )
+    if missing := sorted(found["missing_keys"]):
+        raise ValueError(f"model is {address!r}; {len(missing)} of its weights are not in the files, e.g. {missing[0]}")
     if tokenizer is not None:
         return network, tokenizer
     source = AutoTokenizer.from_pretrained(address, **options)
@@ -128,7 +128,8 @@ def _has_target_vocabulary(config: PreTrainedConfig) -> bool:
     return _is_ours(config) and config.decoder_vocab_size is not None
 
 
-def _check_device(device: str | torch.device | None) -> None:
+def check_device(device: str | torch.device | None) -> None:
+    """Refuse what is no device of this machine; None is a device that is not named."""
     try:
         kind = "cpu" if device is None else torch.device(device).type
     except RuntimeError as error:
@@ -137,6 +138,13 @@ def _check_device(device: str | torch.device | None) -> None:
         ) from error
     if kind == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device is {str(device)!r}, but torch finds no GPU; leave it out to run on the processor")
+
+
+def place_of(model: Any, device: str | torch.device | None) -> str | torch.device | None:
+    """Give where a model goes: to the named device; if it is only now opened, to a GPU; None is to stay."""
+    if device is None and isinstance(model, (str, Path)):
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return device
 
 
 def _check_folder(folder: Path) -> None:

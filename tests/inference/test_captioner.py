@@ -1,5 +1,6 @@
 """Captions are what the model's own search finds, and their weights and log-probabilities are those of every step."""
 
+import copy
 import functools
 import math
 
@@ -213,6 +214,11 @@ def test_layers_and_heads_that_are_not_there(options):
         lay_out(torch.ones(2, 3, 1, 4), (2, 2), **options)
 
 
+def test_the_model_goes_to_the_device_that_is_named(captioner):
+    moved = Captioner(copy.deepcopy(captioner.model), tokenizer(), image_processor(), device="meta")
+    assert {parameter.device.type for parameter in moved.model.parameters()} == {"meta"}
+
+
 def test_clear_errors(captioner, tmp_path):
     picture = pictures()[0]
     for options in ({"num_beams": 0}, {"max_new_tokens": 0}, {"batch_size": 0}, {"length_penalty": math.nan}):
@@ -231,6 +237,8 @@ def test_clear_errors(captioner, tmp_path):
             captioner.score([picture], [caption])
     with pytest.raises(ValueError, match="tokenizer and image processor"):
         Captioner(captioner.model)
+    with pytest.raises(ValueError, match="device is 'gpu'"):
+        Captioner(captioner.model, tokenizer(), image_processor(), device="gpu")
     with pytest.raises(ValueError, match="'vision-encoder-decoder'"):
         Captioner(captioner.model.decoder, tokenizer(), image_processor())
 
