@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from hf_attn.data.tokenizer import readable_tokens
 from hf_attn.models.checks import is_whole
@@ -86,15 +86,28 @@ def next_pieces(translator: Translator, translation: Translation, count: int = 5
         decoder_input_ids=torch.tensor([read], device=model.device),
         use_cache=False,
     ).logits[0]
-    probabilities, ids = logits.float().softmax(dim=-1).topk(min(count, logits.shape[-1]))  # (target_len, count)
-    tokenizer = translator.target_tokenizer
-    return [
-        [
-            Candidate(number, readable_tokens(tokenizer, [number])[0], probability)
-            for number, probability in zip(row_ids, row, strict=True)
-        ]
-        for row_ids, row in zip(ids.tolist(), probabilities.tolist(), strict=True)
-    ]
+    return [candidates(translator.target_tokenizer, row, count) for row in logits]
+
+
+def candidates(
+    tokenizer: PreTrainedTokenizerBase, logits: torch.Tensor, count: int, written: int | None = None
+) -> list[Candidate]:
+    """Give the likeliest pieces in one place.
+
+    Args:
+        tokenizer: which has the pieces.
+        logits: (vocab_size,)
+        count: how many.
+        written: the piece that is written there; it comes last if it is not among them.
+
+    Returns:
+        The pieces, the likeliest first.
+    """
+    probabilities = logits.float().softmax(dim=-1)
+    ids = probabilities.topk(min(count, len(probabilities))).indices.tolist()
+    ids += [written] if written is not None and written not in ids else []
+    # one by one: beside each other, bytes would be read as a character
+    return [Candidate(number, readable_tokens(tokenizer, [number])[0], float(probabilities[number])) for number in ids]
 
 
 def hide_words(translator: Translator, translation: Translation, words: int | Sequence[int], **search: Any) -> WhatIf:

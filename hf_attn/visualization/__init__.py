@@ -7,13 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .alignment_html import alignment_html
+from .beams_html import beams_html
 from .extract import GeneratedAttentions, attention_rollout, attentions_from_generate, to_bertviz
 from .failure_sheet import failure_sheet
+from .history_html import Entry, history_html
+from .metrics_html import Factors, metrics_html
 from .page import HtmlPage
 from .picture_html import caption_html
 from .steps import attention_steps
 from .steps_html import steps_html, text_steps_html
 from .steps_text import text_steps
+from .text_html import text_attention_html
+from .what_if_html import next_pieces_html, what_if_html
 
 if TYPE_CHECKING:
     from .comparison import head_error_rates, learning_curves, quality_by_length, training_seconds
@@ -21,6 +26,8 @@ if TYPE_CHECKING:
     from .picture import caption_figure, patch_figure
 
 __all__ = [
+    "Entry",
+    "Factors",
     "GeneratedAttentions",
     "HtmlPage",
     "alignment_heatmap",
@@ -29,18 +36,24 @@ __all__ = [
     "attention_rollout",
     "attention_steps",
     "attentions_from_generate",
+    "beams_html",
     "caption_figure",
     "caption_html",
     "failure_sheet",
-    "steps_html",
     "head_error_rates",
+    "history_html",
     "learning_curves",
+    "metrics_html",
+    "next_pieces_html",
     "patch_figure",
+    "quality_by_length",
+    "steps_html",
+    "text_attention_html",
     "text_steps",
     "text_steps_html",
-    "quality_by_length",
     "to_bertviz",
     "training_seconds",
+    "what_if_html",
 ]
 
 _WITH_MATPLOTLIB = {

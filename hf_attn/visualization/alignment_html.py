@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 BODY = """{controls}<div class="views">
 <div>
-<p class="side" id="source-name">source</p>
+<p class="side" id="source-name">{source_name}</p>
 <div class="stage" id="stage">
 <svg class="links" id="links" aria-hidden="true"></svg>
 <div class="words" id="source" role="toolbar" aria-labelledby="source-name" dir="{source_direction}">{source}</div>
-<p class="side" id="target-name">target</p>
+<p class="side" id="target-name">{target_name}</p>
 <div class="words" id="target" role="toolbar" aria-labelledby="target-name" dir="{target_direction}">{target}</div>
 </div>
 <p class="status" id="status">Point at a word, or move to it with the tab and arrow keys, to see its weights.</p>
 </div>
 <div class="heat scroll" tabindex="0" role="region" aria-label="Heatmap">
-<svg id="heatmap" role="img" aria-label="Heatmap: target words downwards, source words across; the table below has the \
-numbers"></svg>
+<svg id="heatmap" role="img" aria-label="Heatmap: {target_name} downwards, {source_name} across; the table below has \
+the numbers"></svg>
 </div>
 </div>
-<p class="caption describes">{caption}</p>
+{below}<p class="caption describes">{caption}</p>
 <details>
 <summary>All weights as a table</summary>
 <div class="scroll" tabindex="0" role="region" aria-label="Table of attention weights">
@@ -101,20 +101,59 @@ def alignment_html(
         for c, view in enumerate(by_choice)
         if view.description == shown.description
     )
+    names = [METHODS[name] for name in methods]
+    directions = direction(shown.source_words), direction(shown.target_words)
+    return weights_page("Attention alignment", shown, views, names, first, ("source", "target"), directions)
+
+
+def weights_page(
+    title: str,
+    shown: "Alignment",
+    views: Views,
+    methods: list[str],
+    first: tuple[int, int, int],
+    names: tuple[str, str],
+    directions: tuple[str, str],
+    *,
+    below: str = "",
+    style: str = "",
+    sight: tuple[bool, int | None] = (False, None),
+) -> HtmlPage:
+    """Make an interactive page of weights: two rows of words, a heatmap, and a table.
+
+    Args:
+        title: what the page shows.
+        shown: what it shows first.
+        views: all that it can show.
+        methods: what the menu calls the first axis of the views.
+        first: where among the views is what is shown first.
+        names: what columns and rows are.
+        directions: in which the words of columns and rows follow one another.
+        below: HTML to stand below the words; an element `data-piece="2"` in it belongs to row 2.
+        style: style sheet of that.
+        sight: whether a row sees no column after its own, and if not None, how many before it, its own included.
+
+    Returns:
+        The page.
+    """
     source, target = shown.source_words, shown.target_words
+    causal, window = sight
     body = BODY.format(
-        controls=_controls([METHODS[name] for name in methods], views, first),
+        controls=_controls(methods, views, first),
+        source_name=names[0],
+        target_name=names[1],
         source=_word_buttons(source),
         target=_word_buttons(target),
-        source_direction=direction(source),
-        target_direction=direction(target),
+        source_direction=directions[0],
+        target_direction=directions[1],
+        below=below,
         caption=escape(shown.description),
-        table=_table(shown),
+        table=_table(shown, names),
         saves="".join(f'<button type="button" id="save-{kind}">{kind.upper()}</button>' for kind in SAVES),
-        data=_embed(views),
+        data=_embed(views, {"causal": causal, "window": window}),
     )
     lines = 2 + (sum(map(len, source)) + 4 * len(source)) // 90 + (sum(map(len, target)) + 4 * len(target)) // 90
-    return make_page("Attention alignment", body, style=STYLE, script=SCRIPT, height=360 + 52 * lines)
+    return make_page(title, body, style=STYLE + style, script=SCRIPT, height=360 + 52 * lines)
 
 
 def _view(
@@ -160,7 +199,7 @@ def _word_buttons(words: list[str]) -> str:
     )
 
 
-def _table(alignment: "Alignment") -> str:
+def _table(alignment: "Alignment", names: tuple[str, str]) -> str:
     """Write the weights as a table, one row for each target word."""
 
     def header(word: str, scope: str) -> str:
@@ -176,22 +215,22 @@ def _table(alignment: "Alignment") -> str:
         rows.append(f"<tr>{header(word, 'row')}{cells}</tr>")
     columns = "".join(header(word, "col") for word in alignment.source_words)
     return (
-        f'<table id="table"><caption>Rows: target. Columns: source. <span class="describes">'
+        f'<table id="table"><caption>Rows: {names[1]}. Columns: {names[0]}. <span class="describes">'
         f"{escape(alignment.description)}</span></caption>\n"
-        f'<thead><tr><th scope="col">target</th>{columns}</tr></thead>\n<tbody>\n'
+        f'<thead><tr><th scope="col">{names[1]}</th>{columns}</tr></thead>\n<tbody>\n'
         + "\n".join(rows)
         + "\n</tbody></table>"
     )
 
 
-def _embed(views: Views) -> str:
-    """Write the weights [method][layer][choice of heads][target][source], in whole ten-thousandths, and their captions
-    as JSON for a script element."""
+def _embed(views: Views, sight: dict[str, bool | int | None]) -> str:
+    """Write the weights [method][layer][choice of heads][target][source], in whole ten-thousandths, their captions,
+    and what a row can see as JSON for a script element."""
 
     def each(read) -> list:
         return [[[read(view) for view in layer] for layer in method] for method in views]
 
     weights = each(lambda view: [[round(10000 * weight) for weight in row] for row in view.weights.tolist()])
     captions = each(lambda view: view.description)
-    text = json.dumps({"weights": weights, "captions": captions}, separators=(",", ":"))  # ASCII: no U+2028
+    text = json.dumps({"weights": weights, "captions": captions, **sight}, separators=(",", ":"))  # ASCII: no U+2028
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

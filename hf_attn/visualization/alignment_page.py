@@ -34,6 +34,7 @@ select, .controls button { font: inherit; color: inherit; background: var(--pape
 .heat text { fill: var(--ink); }
 .heat .cell { fill: var(--line); stroke: var(--edge); }
 .heat .paper { fill: none; }
+.heat .unseen { fill: var(--edge); }
 .heat .marker { fill: none; stroke: var(--focus); stroke-width: 2; }
 .status { min-height: 2.8em; margin: 12px 0 4px; overflow-wrap: anywhere; }
 .caption { margin: 0 0 8px; font-size: 13px; color: var(--faint); }
@@ -71,6 +72,10 @@ SCRIPT = """
     .sort((a, b) => b.weight - a.weight);
   const strongest = (side, index) => partners(side, index).slice(0, 5).filter((entry) => entry.weight >= 0.005)
     .map((entry) => "\\u2068" + entry.text + "\\u2069 " + entry.weight.toFixed(2)).join(", ") || "nothing above 0.00";
+
+  // which columns a row cannot see: those after it, and those before its window
+  const unseen = (row) => data.causal
+    ? [[0, data.window ? row - data.window + 1 : 0], [row + 1, texts.source.length]] : [];
 
   function drawLinks() {
     const frame = stage.getBoundingClientRect();
@@ -118,6 +123,8 @@ SCRIPT = """
     labels.target.forEach((text, target) => {
       heat.append(svg("text", {fill: "#1c1c1e", x: left - 6, y: top + (target + 0.5) * size + font["font-size"] / 3,
         "text-anchor": "end"}, text));
+      for (const [start, end] of unseen(target)) if (start < end) heat.append(svg("rect", {class: "unseen",
+        fill: "#c9ccd1", x: left + start * size, y: top + target * size, width: (end - start) * size, height: size}));
       cells.push(labels.source.map((_, source) => svg("rect", {class: "cell", fill: "#b45309", stroke: "#c9ccd1",
         x: left + source * size, y: top + target * size, width: size, height: size})));
       heat.append(...cells[target]);
@@ -147,6 +154,15 @@ SCRIPT = """
       ? "\\u2068" + texts[active.side][active.index] + "\\u2069 " + (active.side === "target" ? "←" : "→") + " " +
         strongest(active.side, active.index)
       : hint;
+    for (const each of document.querySelectorAll("[data-piece]")) {
+      const here = Boolean(active) && active.side === "target" && Number(each.dataset.piece) === active.index;
+      each.classList.toggle("active", here);
+      if (!here) continue;
+      const box = each.closest(".scroll"), edge = box.getBoundingClientRect().left + box.clientWidth / 2;
+      box.scrollBy(each.getBoundingClientRect().left - edge, 0);
+      find("status").append(" · " + [...each.querySelectorAll("li")].slice(0, 3).map((item) =>
+        "\\u2068" + item.firstChild.textContent + "\\u2069 " + item.lastChild.textContent).join(", "));
+    }
     drawLinks();
     mark();
   }

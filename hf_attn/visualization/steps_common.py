@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from hf_attn.data.tokenizer import readable_tokens
 from hf_attn.inference.decoding import start_id
+from hf_attn.inference.what_if import candidates
 from hf_attn.models.attention import attend
 
 if TYPE_CHECKING:
@@ -124,14 +124,10 @@ def likeliest(
 ) -> Quantity:
     """Give the probabilities of the likeliest pieces and of the one that is written there, if any: beam search may have
     found another to lead to a better sentence."""
-    probabilities = logits.float().log_softmax(dim=-1).exp()
-    ids = probabilities.topk(min(LIKELIEST, logits.shape[-1])).indices.tolist()
-    ids += [written] if written is not None and written not in ids else []
-    names = [
-        piece + (" ← written" if number == written else "")
-        for number, piece in zip(ids, readable_tokens(tokenizer, ids), strict=True)
-    ]
-    return Quantity(name, probabilities[ids], names, f"vocab_size {logits.shape[-1]}")
+    found = candidates(tokenizer, logits, LIKELIEST, written)
+    names = [one.token + (" ← written" if one.id == written else "") for one in found]
+    values = torch.tensor([one.probability for one in found])
+    return Quantity(name, values, names, f"vocab_size {logits.shape[-1]}")
 
 
 def check_choices(**choices: tuple[object, int]) -> None:

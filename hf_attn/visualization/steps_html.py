@@ -16,7 +16,7 @@ from hf_attn.data.tokenizer import readable_tokens
 from .page import HtmlPage, direction, escape, make_page
 from .steps import attention_steps
 from .steps_common import Code, Quantity, Step
-from .steps_text import hide, text_ids, text_steps
+from .steps_text import hide, text_direction, text_ids, text_steps
 
 if TYPE_CHECKING:
     from hf_attn.inference.translation import Translation
@@ -130,10 +130,11 @@ def text_steps_html(
     """
     steps = text_steps(model, tokenizer, text, position, masked=masked, layer=layer, head=head)
     pieces = readable_tokens(tokenizer, hide(tokenizer, text_ids(tokenizer, text), masked))
-    return _page("How the model read", steps, pieces, position)
+    side = text_direction(tokenizer, text_ids(tokenizer, text))
+    return _page("How the model read", steps, pieces, position, side)
 
 
-def _page(happened: str, steps: list[Step], pieces: list[str], position: int) -> HtmlPage:
+def _page(happened: str, steps: list[Step], pieces: list[str], position: int, side: str | None = None) -> HtmlPage:
     sentence = "".join(
         f"<b>{escape(piece)}</b>" if number == position else f" {escape(piece)} " for number, piece in enumerate(pieces)
     )
@@ -141,7 +142,7 @@ def _page(happened: str, steps: list[Step], pieces: list[str], position: int) ->
     cards = "\n".join(_card(number, step) for number, step in enumerate(steps, start=first))
     body = (
         f'<h1>{happened} <span dir="auto" lang="">“{escape(pieces[position])}”</span></h1>\n'
-        f'<p class="sentence" dir="{direction(pieces)}" lang="">{sentence}</p>\n<ol>\n{cards}\n</ol>'
+        f'<p class="sentence" dir="{side or direction(pieces)}" lang="">{sentence}</p>\n<ol>\n{cards}\n</ol>'
     )
     return make_page("Attention step by step", body, style=STYLE, height=2400)
 

@@ -5,7 +5,9 @@
 Read `hf_attn/models/modeling_attn_bert.py` and `modeling_attn_gpt.py` beside this file.
 """
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,10 +16,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from hf_attn.data.tokenizer import readable_tokens
 from hf_attn.models.masks import AttentionMask
 
+from .page import direction
 from .steps_common import Code, Quantity, Step, body_of, check_choices, likeliest, line_of, shape_of, vector
 from .steps_heads import Words, head_steps, self_attention, what_follows
 
 TEXT_FAMILIES = ("attn-bert", "attn-gpt")
+BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 @torch.no_grad()
@@ -52,29 +56,18 @@ def text_steps(
             token.
     """
     config: Any = model.config
-    kind = config.model_type
-    if kind not in TEXT_FAMILIES:
-        raise ValueError(f"model is of type {kind!r}; the steps of a text are known for {', '.join(TEXT_FAMILIES)}")
-    if model.training:
-        raise ValueError("model is in training mode, in which it drops numbers at random; call model.eval()")
-    ids = text_ids(tokenizer, text)
-    shown = hide(tokenizer, ids, masked)
+    read = read_text(model, tokenizer, text, masked)
     layers, heads = int(config.num_hidden_layers), int(config.num_attention_heads)
     layer = layers - 1 if layer is None else layer
-    check_choices(position=(position, len(ids)), layer=(layer, layers), head=(head, heads))
+    check_choices(position=(position, len(read.ids)), layer=(layer, layers), head=(head, heads))
 
     stack: Any = model.base_model
-    inputs = torch.tensor([shown], device=model.device)
-    causal = {"use_cache": False} if kind == "attn-gpt" else {}
-    outputs = model(
-        inputs, torch.ones_like(inputs), output_attentions=True, output_hidden_states=True, return_dict=True, **causal
-    )
-    mask = AttentionMask(causal=True, window=config.sliding_window) if causal else AttentionMask()
-    given = self_attention(stack, layer, outputs.hidden_states[layer], mask)
+    outputs, causal = read.outputs, read.mask.causal
+    given = self_attention(stack, layer, outputs.hidden_states[layer], read.mask)
     whom = "the text up to here" if causal else "the whole text"
-    words = Words("The state of this piece", whom, readable_tokens(tokenizer, shown), "length")
+    words = Words("The state of this piece", whom, readable_tokens(tokenizer, read.shown), "length")
     follows = what_follows(stack.layers[0], layers - layer - 1, "a feed-forward network follows")
-    formula, meaning, said, code = _prediction(model, tokenizer, outputs, ids, position)
+    formula, meaning, said, code = _prediction(model, tokenizer, outputs, read.ids, position)
     last = Step(
         "Output",
         formula,
@@ -83,6 +76,51 @@ def text_steps(
         [line_of(type(stack).forward, "states = self.final_norm("), *code],
     )
     return [*head_steps(given, words, position, head), last]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a model made of a text.
+
+    Attributes:
+        ids: the pieces of the text.
+        shown: what the model read, some of them hidden.
+        mask: what a piece may see.
+        outputs: the model's, with all weights and states.
+    """
+
+    ids: list[int]
+    shown: list[int]
+    mask: AttentionMask
+    outputs: Any
+
+
+@torch.no_grad()
+def read_text(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, text: str | Sequence[int], masked: Sequence[int] = ()
+) -> Reading:
+    """Let a BERT or a GPT read a text; arguments and errors as those of `text_steps`."""
+    config: Any = model.config
+    if config.model_type not in TEXT_FAMILIES:
+        known = ", ".join(TEXT_FAMILIES)
+        raise ValueError(f"model is of type {config.model_type!r}; the steps of a text are known for {known}")
+    if model.training:
+        raise ValueError("model is in training mode, in which it drops numbers at random; call model.eval()")
+    ids = text_ids(tokenizer, text)
+    shown = hide(tokenizer, ids, masked)
+    inputs = torch.tensor([shown], device=model.device)
+    causal = {"use_cache": False} if config.model_type == "attn-gpt" else {}
+    outputs = model(
+        inputs, torch.ones_like(inputs), output_attentions=True, output_hidden_states=True, return_dict=True, **causal
+    )
+    mask = AttentionMask(causal=True, window=config.sliding_window) if causal else AttentionMask()
+    return Reading(ids, shown, mask, outputs)
+
+
+def text_direction(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> str:
+    """Find the direction of a text; its special tokens and bytes are in Latin letters whatever the language."""
+    ordinary = [number for number in ids if number not in tokenizer.all_special_ids]
+    return direction([piece for piece in readable_tokens(tokenizer, ordinary) if not BYTE.fullmatch(piece)])
 
 
 def text_ids(tokenizer: PreTrainedTokenizerBase, text: str | Sequence[int]) -> list[int]:

@@ -14,7 +14,18 @@ if TYPE_CHECKING:
     from hf_attn.inference.translation import Translation
     from hf_attn.inference.what_if import Candidate, WhatIf
 
-STYLE = """
+COLUMNS_STYLE = """
+.steps { display: flex; gap: 6px; align-items: flex-start; }
+.steps ol { list-style: none; margin: 0; padding: 0; border: 1px solid var(--edge); border-radius: 8px; flex: none;
+  min-width: 84px; }
+.steps li { display: flex; justify-content: space-between; gap: 8px; padding: 2px 7px; white-space: pre;
+  background: color-mix(in srgb, var(--glow) calc(100% * var(--p)), var(--paper)); }
+.steps li:first-child { border-radius: 7px 7px 0 0; } .steps li:last-child { border-radius: 0 0 7px 7px; }
+.steps .chosen bdi { font-weight: 700; text-decoration: underline; text-underline-offset: 3px; }
+.steps small { font-size: 12px; padding-top: 2px; }
+"""
+STYLE = (
+    """
 :root { --less: light-dark(#b42318, #fda29b); --more: light-dark(#0b7a3e, #57d993); }
 h1 { font-size: 17px; font-weight: 600; margin: 0 0 4px; overflow-wrap: anywhere; }
 p { margin: 0 0 8px; overflow-wrap: anywhere; }
@@ -30,15 +41,9 @@ td.less { color: var(--less); } td.more { color: var(--more); }
 td.bars { min-width: 110px; text-align: start; }
 .bar { display: block; height: 6px; margin: 2px 0; border-radius: 2px; width: calc(100px * var(--share)); }
 .old { background: var(--edge); } .new { background: var(--line); }
-.steps { display: flex; gap: 6px; align-items: flex-start; }
-.steps ol { list-style: none; margin: 0; padding: 0; border: 1px solid var(--edge); border-radius: 8px; flex: none;
-  min-width: 84px; }
-.steps li { display: flex; justify-content: space-between; gap: 8px; padding: 2px 7px; white-space: pre;
-  background: color-mix(in srgb, var(--glow) calc(100% * var(--p)), var(--paper)); }
-.steps li:first-child { border-radius: 7px 7px 0 0; } .steps li:last-child { border-radius: 0 0 7px 7px; }
-.steps .chosen bdi { font-weight: 700; text-decoration: underline; text-underline-offset: 3px; }
-.steps small { font-size: 12px; padding-top: 2px; }
 """
+    + COLUMNS_STYLE
+)
 
 
 def next_pieces_html(translation: "Translation", candidates: Sequence[Sequence["Candidate"]]) -> HtmlPage:
@@ -62,12 +67,7 @@ def next_pieces_html(translation: "Translation", candidates: Sequence[Sequence["
         rows = [(one.token, one.probability, one.id == written) for one in step]
         if not any(mine for *_, mine in rows):
             rows.append((token, math.exp(log_prob), True))
-        items = "".join(
-            f'<li{" class=chosen" if mine else ""} style="--p: {0.75 * probability:.3f}"><bdi>{escape(text)}</bdi>'
-            f"<small>{probability:.2f}</small></li>"
-            for text, probability, mine in rows
-        )
-        columns.append(f"<ol>{items}</ol>")
+        columns.append(f"<ol>{likely_items(rows)}</ol>")
     body = (
         f'<h1 dir="auto">{escape(translation.text) or "(nothing)"}</h1>'
         '<p class="faint">Under each other, what might have been written at a step, after the underlined pieces to the '
@@ -76,6 +76,15 @@ def next_pieces_html(translation: "Translation", candidates: Sequence[Sequence["
         f'<div class="steps">{"".join(columns)}</div></div>'
     )
     return make_page("Next pieces", body, style=STYLE, height=280)
+
+
+def likely_items(rows: Sequence[tuple[str, float, bool]]) -> str:
+    """Write pieces with their probabilities as items of a list, (piece, probability, whether it was written) each."""
+    return "".join(
+        f'<li{" class=chosen" if mine else ""} style="--p: {0.75 * probability:.3f}"><bdi>{escape(text)}</bdi>'
+        f"<small>{probability:.2f}</small></li>"
+        for text, probability, mine in rows
+    )
 
 
 def what_if_html(answer: "WhatIf", condition: str) -> HtmlPage:
