@@ -141,7 +141,7 @@ class Endpoints:
             What /hide_words returns.
         """
         name, line, beams = self.asked(text, model, num_beams)
-        if kind not in HEAD_KINDS:
+        if not isinstance(kind, str) or kind not in HEAD_KINDS:
             raise gr.Error(f"kind must be one of {', '.join(HEAD_KINDS)}.", print_exception=False)
         (layer,) = numbers("layer", [layer])
         return self.answer(*self.space.remove(name, line, kind, layer, numbers("heads", heads), beams))
@@ -173,7 +173,8 @@ class Endpoints:
         Returns:
             `precisions`: [matches, n-grams] for n = 1 to 4; `brevity_penalty`, `bleu_2` and `bleu_4`; `words` of both.
         """
-        right, judged = (text_words(clean(text)[0]) for text in (reference, hypothesis))
+        right = text_words(clean(reference, "reference")[0])
+        judged = text_words(clean(hypothesis, "hypothesis")[0])
         return {
             "words": {"reference": right, "hypothesis": judged},
             "precisions": [list(clipped_matches(judged, [right], order)) for order in (1, 2, 3, 4)],

@@ -2,6 +2,7 @@
 """What every tab of the Space needs: the models, what a visitor typed, and what is computed with both."""
 
 import functools
+import html
 import json
 import math
 import re

@@ -50,8 +50,8 @@ class MetricsTab:
     def show(self, source: str, reference: str, first: str, second: str, whose: str) -> tuple[gr.HTML, str]:
         """Compute both scores of both translations."""
         texts, notices = [], []
-        for text in (reference, first, second):
-            line, changed = clean(text)
+        for text, name in ((reference, "reference"), (first, "first translation"), (second, "second translation")):
+            line, changed = clean(text, name)
             texts.append(text_words(line))
             notices += changed
         right, *hypotheses = texts
@@ -65,7 +65,7 @@ class MetricsTab:
             )
         else:
             name = self.space.choose(whose)
-            line, changed = clean(source)
+            line, changed = clean(source, "source")
             notices += changed
             scored = self.space.models[name].score(
                 [line] * 2, [clean(first)[0], clean(second)[0]], return_attention=False
