@@ -28,8 +28,6 @@ select, .controls button { font: inherit; color: inherit; background: var(--pape
 .word .text { display: block; white-space: pre-wrap; overflow-wrap: anywhere; }
 .word .number { display: block; min-height: 17px; font-size: 12px; font-variant-numeric: tabular-nums; }
 .word.active { border-color: var(--focus); box-shadow: 0 0 0 1px var(--focus); }
-.word:focus-visible, select:focus-visible, .controls button:focus-visible {
-  outline: 3px solid var(--focus); outline-offset: 1px; }
 .heat svg { display: block; max-width: 100%; height: auto; }
 .heat text { fill: var(--ink); }
 .heat .cell { fill: var(--line); stroke: var(--edge); }

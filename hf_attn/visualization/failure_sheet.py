@@ -35,7 +35,6 @@ fieldset label { white-space: nowrap; }
 input { font: inherit; accent-color: var(--focus); }
 input[type=search] { color: inherit; background: var(--paper); border: 1px solid var(--edge); border-radius: 6px;
   padding: 3px 6px; max-width: 100%; }
-input:focus-visible { outline: 3px solid var(--focus); outline-offset: 1px; }
 legend, #status { color: var(--faint); font-size: 14px; }
 #status { margin: 10px 0 4px; }
 table { border-collapse: collapse; width: 100%; }

@@ -45,19 +45,25 @@ body {
     sans-serif;
 }
 summary { cursor: pointer; }
-summary:focus-visible, .scroll:focus-visible { outline: 3px solid var(--focus); outline-offset: 1px; }
+:focus-visible { outline: 3px solid var(--focus); outline-offset: 1px; }
 .scroll { overflow-x: auto; }
+.unseen { position: absolute; width: 1px; height: 1px; margin: 0; overflow: hidden; clip-path: inset(50%);
+  white-space: nowrap; }
 """
 
 FRAME_SCRIPT = """
 // In a notebook or the Space the page is in a frame of its own: as high as the page, so that it needs no second scroll
 // bar, and light or dark as what surrounds it.
 if (window.frameElement) {
-  const frame = window.frameElement, scheme = getComputedStyle(frame).colorScheme;
-  if (scheme !== "normal") {
+  const frame = window.frameElement;
+  function follow() {
+    const scheme = getComputedStyle(frame).colorScheme;
+    if (scheme === "normal") return;
     document.documentElement.style.colorScheme = scheme;
     document.body.style.background = "transparent";
   }
+  follow();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(follow));
   new ResizeObserver(() => { frame.style.height = document.body.offsetHeight + "px"; }).observe(document.body);
 }
 """
@@ -97,7 +103,8 @@ def make_page(title: str, body: str, *, style: str, script: str = "", height: in
 
     Args:
         title: what it shows.
-        body: HTML in which every text is escaped.
+        body: HTML in which every text is escaped; without a heading of the first rank it gets the title as one, which
+            is read out but not seen.
         style: style sheet, added to the one that all pages share.
         script: script of the page; it holds no text of a sentence.
         height: height in pixels of its frame until the page has measured itself.
@@ -106,9 +113,10 @@ def make_page(title: str, body: str, *, style: str, script: str = "", height: in
         The page.
     """
     script = FRAME_SCRIPT + script
+    heading = "" if "<h1" in body else f'<h1 class="unseen">{escape(title)}</h1>\n'
     own = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{own}'"
-    document = PAGE.format(policy=policy, title=escape(title), style=STYLE + style, body=body, script=script)
+    document = PAGE.format(policy=policy, title=escape(title), style=STYLE + style, body=heading + body, script=script)
     return HtmlPage(document, title, height)
 
 

@@ -27,7 +27,7 @@ NASTY = [
     "🙂",
 ]
 ELEMENTS = set(
-    "html head meta title style body main div p svg button span label select option details summary table caption "
+    "html head meta title style body main h1 div p svg button span label select option details summary table caption "
     "thead tbody tr th td script".split()
 )
 
