@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import regex
 from tokenizers import processors
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
@@ -144,6 +146,41 @@ def train_text_tokenizer(
         tokenizer.backend_tokenizer.decoder = piece_decoder(drop_space=False)
         tokenizer.padding_side = "left"
     return tokenizer
+
+
+def typed_ids(tokenizer: PreTrainedTokenizerBase, text: str, blank: str | None = None) -> list[int]:
+    """Turn a text into ids in which nothing is a special token but what the tokenizer itself adds, and the blanks.
+
+    Args:
+        tokenizer: of a language model. The name of a special token in the text is spelled letter by letter.
+        text: what somebody typed.
+        blank: a regular expression of what stands for a masked place, e.g. "_{3,}"; None: there are none.
+
+    Raises:
+        ValueError: If there are blanks, and the tokenizer has no mask token.
+    """
+    text = unicodedata.normalize("NFC", text)
+    mask: Any = tokenizer.mask_token
+    if mask is None:
+        if blank and regex.search(blank, text):
+            raise ValueError(f"blank is {blank!r} and the text has some, but the tokenizer has no mask token")
+        return tokenizer(text, split_special_tokens=True)["input_ids"]
+    names = "|".join(regex.escape(name) for name in sorted(tokenizer.all_special_tokens, key=len, reverse=True))
+    # a mark on its last letter would make another letter of that
+    places = regex.compile(rf"(?P<typed>{names})\p{{M}}*|(?:{blank or '(?!)'})\p{{M}}*", regex.IGNORECASE)
+    typed = [match["typed"] for match in places.finditer(text)]
+    ids: list[int] = []
+    for number in tokenizer(places.sub(mask, text))["input_ids"]:
+        name = typed.pop(0) if number == tokenizer.mask_token_id else None
+        ids += [number] if name is None else _letters(tokenizer, name)
+    return ids
+
+
+def _letters(tokenizer: Any, name: str) -> list[int]:
+    """Spell a word letter by letter."""
+    backend = tokenizer.backend_tokenizer
+    read = backend.normalizer.normalize_str if backend.normalizer else str
+    return [piece.id for letter in name for piece in backend.model.tokenize(read(letter).strip())]
 
 
 def encode_texts(texts: Sequence[str], tokenizer: PreTrainedTokenizerBase) -> list[list[int]]:

@@ -13,11 +13,13 @@ from .failure_sheet import failure_sheet
 from .history_html import Entry, history_html
 from .metrics_html import Factors, metrics_html
 from .page import HtmlPage
+from .patches_html import patches_html
 from .picture_html import caption_html
 from .steps import attention_steps
 from .steps_html import steps_html, text_steps_html
 from .steps_text import text_steps
 from .text_html import text_attention_html
+from .word_html import word_html
 from .what_if_html import next_pieces_html, what_if_html
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ __all__ = [
     "metrics_html",
     "next_pieces_html",
     "patch_figure",
+    "patches_html",
     "quality_by_length",
     "steps_html",
     "text_attention_html",
