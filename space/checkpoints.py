@@ -25,6 +25,7 @@ MOST_HELD = 3  # in memory, for all visitors together
 LARGEST = 10**9  # bytes of weights
 LONGEST_NAME = 300
 FETCHED = ("*.json", "*.safetensors", "*.model", "*.spm", "*.txt")  # from the Hub
+VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm")  # a tokenizer has one of them
 TARGET_TOKENIZER = "target_tokenizer/"  # the only sub-folder that is read
 
 
@@ -44,7 +45,7 @@ class Checkpoints:
         """Open a checkpoint, or give it again.
 
         Args:
-            name: a Hub id, or a folder on this machine.
+                name: a Hub id, or a folder on this machine.
 
         Returns:
             The translator.
@@ -92,7 +93,7 @@ def check_files(name: str, files: dict[str, int]) -> None:
         files: size in bytes of each.
 
     Raises:
-        gr.Error: if there is no model, its weights are not in safetensors files, or they are too large.
+        gr.Error: if there is no model or no tokenizer, its weights are not in safetensors files, or they are too large.
     """
     if "adapter_config.json" in files:
         raise refused(name, "is an adapter to another model, which this Space does not open.")
@@ -100,9 +101,16 @@ def check_files(name: str, files: dict[str, int]) -> None:
         raise refused(name, "holds no model: there is no config.json.")
     if not {"model.safetensors", "model.safetensors.index.json"} & files.keys():
         raise refused(name, "has no weights in safetensors files; files of other kinds may hold code and are not read.")
+    if not any(matches(file, VOCABULARIES) for file in files):
+        raise refused(name, "has no tokenizer, so it cannot read text.")
     size = sum(size for file, size in files.items() if file.endswith(".safetensors"))
     if size > LARGEST:
         raise refused(name, f"is too large: {size / 1e9:.1f} GB of weights; this Space opens {LARGEST / 1e9:.0f} GB.")
+
+
+def matches(file: str, patterns: tuple[str, ...]) -> bool:
+    """Tell whether the name of a file is of one of these forms."""
+    return any(fnmatch(file, pattern) for pattern in patterns)
 
 
 def check_index(name: str, index: Path) -> None:
@@ -133,11 +141,7 @@ def fetch(name: str, remote_code: bool) -> Path:
         listed = HfApi().list_repo_tree(name, recursive=True, token=False)
         sizes = {file.path: file.size for file in listed if isinstance(file, RepoFile)}
         inside = {path: path.removeprefix(TARGET_TOKENIZER) for path in sizes}
-        wanted = [
-            path
-            for path, file in inside.items()
-            if "/" not in file and any(fnmatch(file, pattern) for pattern in patterns)
-        ]
+        wanted = [path for path, file in inside.items() if "/" not in file and matches(file, patterns)]
         check_files(name, {path: sizes[path] for path in wanted})
         return Path(snapshot_download(name, allow_patterns=wanted, token=False))
     except gr.Error:

@@ -55,8 +55,9 @@ class Translator:
         trust_remote_code: run the Python code that a Hub repository brings along.
 
     Raises:
-        ValueError: if there is no such folder, the folder holds no model, the model is no encoder-decoder with a
-            generating head, a loaded model comes without its tokenizer, or the models of a list do not fit together.
+        ValueError: if there is no such folder, the folder holds no model or not all of its weights, the model is no
+            encoder-decoder with a generating head, a loaded model comes without its tokenizer, or the models of a list
+            do not fit together.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ import warnings
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertModel, MarianModel
 
 import hf_attn  # noqa: F401  registers the families
@@ -415,6 +416,21 @@ def test_what_is_no_model_is_refused(tmp_path, marian, tokenizer, monkeypatch):
     config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
     with pytest.raises(ValueError, match="encoder-decoder"):
         Translator(BertModel(config), tokenizer)
+
+
+def test_files_that_lack_weights_are_refused(tmp_path, marian, tokenizer):
+    """transformers fills such weights with random numbers, and the translations are noise."""
+    marian.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    lacking = {name: weight for name, weight in weights.items() if "encoder_attn" not in name}
+    save_file(lacking, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(
+        ValueError, match=rf"{len(weights) - len(lacking)} of its weights are not in the files, e.g. model"
+    ):
+        Translator(tmp_path)
+    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    Translator(tmp_path)
 
 
 def test_a_kernel_without_weights_says_what_to_do(tokenizer):
