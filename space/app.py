@@ -133,7 +133,8 @@ def build(folder: Path, open_checkpoints: bool = False, remote_code: bool = Fals
     checkpoints = Checkpoints(remote_code) if open_checkpoints else None
     space = Space(load_models(folder), load_others(folder), checkpoints)
     one_queue: dict[str, Any] = {"concurrency_limit": AT_ONCE, "concurrency_id": "model"}
-    private: dict[str, Any] = {**one_queue, "api_visibility": "private"}
+    # who asks for something else before the answer is there gets that too, not the first alone
+    private: dict[str, Any] = {**one_queue, "api_visibility": "private", "trigger_mode": "always_last"}
     with gr.Blocks(title="Attention you can see", analytics_enabled=False) as demo:
         gr.HTML(
             "<h1>Attention you can see</h1><p>From the translators of 2014 to BERT, GPT and ViT, small enough to look "
@@ -182,13 +183,14 @@ def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None
 
     def reopen(request: gr.Request) -> list[Any]:
         query = request.query_params if request else {}
-        wanted = query.get("tab", "translate")
+        wanted, asked = query.get("tab", "translate"), "text" in query or "models" in query
         names = [name for name in query.get("models", "").split(",") if name in space.models]
         text = clean(query["text"])[0] if query.get("text", "").strip() else EXAMPLES[0]
         there = [block.id for block in tabs.children if isinstance(block, gr.Tab)]
-        updates: list[Any] = [gr.Tabs(selected=wanted if wanted in there else there[0])]
+        # what a link does not name stays as it is: somebody may have clicked or typed already
+        updates: list[Any] = [gr.Tabs(selected=wanted) if "tab" in query and wanted in there else gr.skip()]
         for name, (tab, link) in links.items():
-            updates += tab.opened(text, names) if name == wanted else [gr.skip()] * len(link.opened)
+            updates += tab.opened(text, names) if asked and name == wanted else [gr.skip()] * len(link.opened)
         return updates
 
     outputs = [tabs, *[component for _, link in links.values() for component in link.opened]]

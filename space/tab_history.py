@@ -49,7 +49,7 @@ class HistoryTab:
             "outputs": [notices, results],
             **private,
         }
-        shown = gr.on([button.click, text.submit, pair.input, added.release, tab.select], **show)
+        shown = gr.on([button.click, text.submit, pair.input, added.input, tab.select], **show)
         return Link([text, pair], [text, pair], shown, show)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:

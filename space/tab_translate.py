@@ -85,7 +85,7 @@ class TranslateTab:
                 [opens.click, named.submit], self.open, [named, opened, pair, models], [opened, models], **private
             )
             asked.success(**show)
-        shown = gr.on([button.click, text.submit, models.input, beams.release, unit.input], **show)
+        shown = gr.on([button.click, text.submit, models.input, beams.input, unit.input], **show)
         return Link([text, pair, models], [text, models], shown, show)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:
