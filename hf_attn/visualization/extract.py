@@ -8,6 +8,7 @@ beam that hypothesis occupied then:
 Read `heatmap.py` or `alignment_html.py` next: they draw what a `Translation` carries; and `picture.py`, pictures.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -92,6 +93,35 @@ def attention_rollout(weights: torch.Tensor) -> torch.Tensor:
         arrived = (layer.mean(dim=0) + own) / 2 @ arrived
         after_layers.append(arrived)
     return torch.stack(after_layers)
+
+
+def picture_weights(attentions: torch.Tensor | Sequence[torch.Tensor], grid: tuple[int, int]) -> torch.Tensor:
+    """Bring the weights of an encoder of pictures into one tensor.
+
+    Args:
+        attentions: (layers, heads, length, length), or a model's `attentions` for one picture: for each layer
+            (1, heads, length, length). The patches are the last of the length, row by row.
+        grid: rows and columns of patches.
+
+    Returns:
+        (layers, heads, length, length), float32 on CPU.
+
+    Raises:
+        ValueError: if there is more than one picture, or the weights are not of so many patches.
+    """
+    if not isinstance(attentions, torch.Tensor):
+        layers = _checked_layers("attentions", tuple(attentions))
+        if any(layer.shape[0] != 1 for layer in layers):
+            raise ValueError(f"attentions are of {layers[0].shape[0]} pictures; give those of one: layer[:1]")
+        attentions = torch.cat([layer.detach() for layer in layers])
+    rows, columns = grid
+    shape = tuple(attentions.shape)
+    if len(shape) != 4 or shape[2] != shape[3] or not 0 < rows * columns <= shape[3]:
+        raise ValueError(
+            f"attentions has the shape {shape}; it must be (layers, heads, length, length), with a length of at least "
+            f"{rows} x {columns} patches"
+        )
+    return attentions.detach().float().cpu()
 
 
 def to_bertviz(translation: "Translation") -> dict[str, Any]:

@@ -3,7 +3,7 @@
 
 `caption_figure` has a panel for each word that was written, as figure 2 of Xu 2015 (Show, Attend and Tell, arXiv
 1502.03044), `patch_figure` one for each layer of the encoder of the picture. Weights are those of whole patches, drawn
-as such, not smoothed. `picture_html.py` makes a page of the first.
+as such, not smoothed. `picture_html.py` makes a page of the first, `patches_html.py` of the second.
 """
 
 import textwrap
@@ -16,7 +16,7 @@ import torch
 from hf_attn.data.images import convert_image
 from hf_attn.inference.captioner import lay_out
 
-from .extract import attention_rollout
+from .extract import attention_rollout, picture_weights
 from .fonts import drawable
 from .heatmap import DPI, AttentionFigure
 
@@ -83,11 +83,11 @@ def patch_figure(
         The figure.
 
     Raises:
-        ValueError: if there is no such method or head, or there is more than one picture.
+        ValueError: if there is no such method or head, or there is more than one picture, or not so many patches.
     """
     if method not in ("weights", "rollout"):
         raise ValueError(f"method={method!r} is not allowed; choose 'weights' or 'rollout'")
-    weights = attentions if isinstance(attentions, torch.Tensor) else _stack(attentions)
+    weights = picture_weights(attentions, grid)
     layers, head_count, length = weights.shape[:3]
     if method == "rollout":
         steps = attention_rollout(
@@ -103,12 +103,6 @@ def patch_figure(
     what = "attention rollout, up to each layer," if method == "rollout" else "attention"
     titles = [f"layer {number + 1}" for number in range(layers)]
     return _panels(image, titles, rows, f"{what} of {who}, {_heads(heads, head_count)}")
-
-
-def _stack(layers: Sequence[torch.Tensor]) -> torch.Tensor:
-    if any(layer.shape[0] != 1 for layer in layers):
-        raise ValueError(f"attentions are of {layers[0].shape[0]} pictures; give those of one: layer[:1]")
-    return torch.cat([layer.detach() for layer in layers])
 
 
 def _heads(heads: int | list[int] | None, count: int) -> str:

@@ -1,7 +1,8 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
 """A page of a picture and its caption: point at a word, and what the model looked at as it wrote it is lit.
 
-One file without outside links; see `page.py`. `picture.py` draws the same as a figure.
+One file without outside links; see `page.py`. `picture.py` draws the same as a figure. Read `patches_html.py` next: how
+the patches of a picture look at one another.
 """
 
 import base64
@@ -15,23 +16,28 @@ from hf_attn.inference.captioner import lay_out
 from .page import HtmlPage, escape, make_page
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from hf_attn.inference.captioner import Caption
 
 BODY = """<p id="words">{words}</p>
-<div id="picture"><img alt="{text}" src="data:image/png;base64,{image}">
+<div id="picture"><img alt="{text}" src="{image}">
 <div id="veil" style="grid-template-columns: repeat({columns}, 1fr)">{patches}</div></div>
 <p id="said">cross-attention, mean of the heads of a layer. <label>Layer <select id="layer">{layers}</select></label>
 <output id="largest"></output></p>
 <script type="application/json" id="data">{data}</script>"""
 
+PICTURE_STYLE = """
+#picture { position: relative; }
+#picture img { display: block; width: 100%; image-rendering: pixelated; }
+#veil { position: absolute; inset: 0; display: grid; grid-auto-rows: minmax(0, 1fr); }
+"""
 STYLE = """
 #words button { font: inherit; padding: 2px 6px; margin: 0 2px 4px 0; border: 1px solid var(--edge); border-radius: 4px;
   background: none; color: inherit; cursor: pointer; }
 #words button[aria-pressed="true"] { background: var(--glow); }
 #words button:focus-visible { outline: 3px solid var(--focus); }
-#picture { position: relative; width: min(100%, 320px); }
-#picture img { display: block; width: 100%; image-rendering: pixelated; }
-#veil { position: absolute; inset: 0; display: grid; }
+#picture { width: min(100%, 320px); }
 #veil span { background: #101418; opacity: 0; }
 #said { color: var(--faint); font-size: 14px; }
 """
@@ -71,8 +77,6 @@ def caption_html(caption: "Caption") -> HtmlPage:
     """
     if not caption.tokens:
         raise ValueError("caption is empty; there is nothing to show")
-    file = io.BytesIO()
-    convert_image(caption.image, "RGB").save(file, format="png")
     layers, columns = caption.cross_attentions.shape[0], caption.grid[1]
     by_layer = [lay_out(caption.cross_attentions, caption.grid, number).flatten(1) for number in range(layers)]
     weights = [[[round(value, 4) for value in word] for word in layer.tolist()] for layer in by_layer]
@@ -84,10 +88,27 @@ def caption_html(caption: "Caption") -> HtmlPage:
     body = BODY.format(
         words="".join(f'<button type="button" aria-pressed="false">{escape(name)}</button>' for name in names),
         text=escape(caption.text),
-        image=base64.b64encode(file.getvalue()).decode("ascii"),
+        image=image_address(caption.image),
         columns=columns,
         patches="<span></span>" * (caption.grid[0] * columns),
         layers="".join(options),
         data=json.dumps(weights),
     )
-    return make_page("A picture and its caption", body, style=STYLE, script=SCRIPT, height=460)
+    return make_page("A picture and its caption", body, style=PICTURE_STYLE + STYLE, script=SCRIPT, height=460)
+
+
+def image_address(image: "Image") -> str:
+    """Write a picture of PIL as an address that holds the picture itself.
+
+    Args:
+        image: of any mode.
+
+    Returns:
+        The address, to be the `src` of an `img`.
+
+    Raises:
+        TypeError: if it is no picture of PIL.
+    """
+    file = io.BytesIO()
+    convert_image(image, "RGB").save(file, format="png")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
