@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = (*sorted(path.name for path in (ROOT / "space").glob("*.py")), "README.md")
+FILES = (*sorted(path.name for path in (ROOT / "space").glob("*.py")), "README.md", "digits.json")
 
 
 def build_wheel(folder: Path) -> Path:
