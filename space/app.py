@@ -23,6 +23,8 @@ from switches import read_switches  # noqa: E402
 
 OPEN_CHECKPOINTS, REMOTE_CODE = read_switches(os.environ)
 os.environ.update(GRADIO_ANALYTICS_ENABLED="False", TOKENIZERS_PARALLELISM="false")
+# gradio keeps a list of calls, and makes a table of it after each, for a page of statistics that is switched off
+os.environ.update(GRADIO_ANALYTICS_MAX_EVENTS="1", GRADIO_ANALYTICS_CACHE_FREQUENCY="1000000000")
 if not OPEN_CHECKPOINTS:
     os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -110,6 +112,7 @@ LAUNCH: dict[str, Any] = {
     "footer_links": ["api"],
     "max_file_size": 0,  # nothing is uploaded
     "enable_monitoring": False,
+    "state_session_capacity": 100,  # each keeps what it shows, hundreds of kilobytes; who comes back later begins anew
     "run_history": False,
     "ssr_mode": False,
     "pwa": False,
