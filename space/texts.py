@@ -25,6 +25,24 @@ LECTURE = {  # the pair on which perplexity and BLEU disagree
     "first": "학교에 가는 것을 좋아한다 나는 .",
     "second": "나는 오락실에 가는 것을 싫어한다 .",
 }
+BLANKS = [  # texts with blanks that a small BERT of the Bible fills in sensibly
+    "The ___ of the LORD came to me, and the king of ___ went up to Jerusalem.",
+    "Moses stretched out his ___ over the sea.",
+    "Jesus said to his ___, “Follow me.”",
+]
+BEGINNINGS = [  # which a small GPT of the Bible goes on with and ends by itself
+    "Then Jesus said to his disciples",
+    "Do not be afraid",
+    "In the beginning God",
+]
+SENSES = [  # a word, two sentences in which it means different things, and one in which it means that of the second
+    [
+        *("Python", "He got bit by Python", "Python is my favorite programming language"),
+        "She writes all her programs in Python",
+    ],
+    ["bear", "The lion and the bear went out.", "She will bear a son.", "They will bear their guilt."],
+    ["left", "He lifted up his left hand.", "They left the city.", "He left the house."],
+]
 EXPLANATIONS = {
     "translate": (
         "Point at a word, or move to it with the Tab key: the words it was made of light up with their attention "
@@ -62,6 +80,34 @@ EXPLANATIONS = {
         "picture cut into patches (ViT), and a picture by the one who describes it.",
         "같은 식이 다른 입력도 읽습니다. 양방향으로 읽는 글(BERT), 왼쪽에서 오른쪽으로 읽는 글(GPT), patch로 자른 "
         "그림(ViT), 그리고 그림을 보고 설명을 쓰는 모델입니다.",
+    ),
+    "fill_in": (
+        "BERT reads a text in both directions. Write ___ where it shall guess: it says which pieces fit there, and the "
+        "picture shows whom each piece reads. The model that comes with this Space has read one book, the Bible, in "
+        "lower case: it knows the words and the manner of that, and little else.",
+        "BERT는 글을 양쪽 방향으로 읽습니다. 맞혀 볼 자리에 ___ 를 쓰면 그 자리에 어울리는 조각과 확률을 알려 주고, "
+        "아래 그림은 조각마다 어떤 조각을 읽는지 보여 줍니다. 이 Space의 작은 모델은 성경 한 권을 소문자로 읽었을 "
+        "뿐이라, 그 책의 낱말과 말투 말고는 거의 모릅니다.",
+    ),
+    "continue": (
+        "GPT reads from left to right: no piece sees what comes after it, the grey half of the heatmap. After each "
+        "piece it says which comes next; here the likeliest is always taken, so it may soon repeat itself. The model "
+        "that comes with this Space has read one book, the Bible, and what it writes is no quotation.",
+        "GPT는 왼쪽에서 오른쪽으로 읽습니다. 어떤 조각도 자기 뒤의 조각은 보지 못하며, 히트맵의 회색 절반이 그 "
+        "자리입니다. 조각마다 다음 조각의 확률을 계산하는데, 여기서는 늘 가장 그럴듯한 조각을 고르므로 곧 같은 말을 "
+        "되풀이하기도 합니다. 이 Space의 모델은 성경 한 권만 읽었고, 모델이 쓰는 글은 성경의 인용이 아닙니다.",
+    ),
+    "senses": (
+        "In a table of vectors (Word2Vec) a word has one vector, whatever stands around it. In BERT the sentence "
+        "changes it, layer by layer. In sentence 3 the word means what it means in 2, for comparison: only if the "
+        "cosine of 1 and 2 falls well below that of 2 and 3 has the model told meanings apart, and not just "
+        "neighbours. With Python it has not: who has read the Bible alone knows neither the snake nor the language. "
+        "“Bear” and “left” it has met in both senses.",
+        "Word2Vec처럼 단어마다 벡터가 하나로 정해져 있으면 문장이 달라도 벡터는 같습니다. BERT에서는 층을 지날수록 "
+        "문장이 벡터를 바꿉니다. 문장 3의 단어는 문장 2와 같은 뜻으로, 비교를 위한 것입니다. 1과 2의 코사인이 2와 3의 "
+        "코사인보다 뚜렷이 낮을 때에만, 모델이 주변 단어의 차이를 넘어 뜻을 구별했다고 할 수 있습니다. Python은 그렇지 "
+        "않습니다. 성경만 읽은 모델은 뱀도 프로그래밍 언어도 모릅니다. bear(곰, 낳다)와 left(왼쪽, 떠났다)는 두 뜻을 "
+        "모두 읽어 보았습니다.",
     ),
 }
 

@@ -111,7 +111,8 @@ def word_vectors(
     states = torch.stack([layer[0, pieces].float().mean(dim=0) for layer in read.outputs.hidden_states])
     chosen = torch.tensor([ids[place] for place in pieces], device=model.device)
     stack: Any = model.base_model
-    return states, stack.embed_tokens(chosen).float().mean(dim=0), (start, end), readable_tokens(tokenizer, chosen)
+    alone = stack.embed_tokens(chosen).float().mean(dim=0)
+    return states, alone, (start, end), readable_tokens(tokenizer, chosen.tolist())
 
 
 def _find(word: str, sentence: str) -> tuple[int, int]:
@@ -121,7 +122,7 @@ def _find(word: str, sentence: str) -> tuple[int, int]:
         for flags in (0, re.IGNORECASE):
             if wanted and (found := re.search(pattern, text, flags)):
                 return found.span()
-    raise ValueError(f"word is {word!r}; it is not in {sentence!r}")
+    raise ValueError(f"the word {word!r} is not in the sentence {sentence!r}")
 
 
 def _marked(sentence: str, span: tuple[int, int]) -> str:
