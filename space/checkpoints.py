@@ -13,7 +13,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import gradio as gr
-from huggingface_hub import HfApi, is_offline_mode, snapshot_download
+from huggingface_hub import HfApi, is_offline_mode, snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 from huggingface_hub.hf_api import RepoFile
 from service import CONTROLS, limit_length
@@ -29,6 +29,10 @@ VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.spm")  # a tokenizer 
 TARGET_TOKENIZER = "target_tokenizer/"  # the only sub-folder that is read
 
 
+class Refused(Exception):
+    """Why a checkpoint is not opened: what is said after its name."""
+
+
 class Checkpoints:
     """Open checkpoints, and hold those that were used last.
 
@@ -41,11 +45,11 @@ class Checkpoints:
         self._one_at_a_time = threading.Lock()
         self._held = functools.lru_cache(maxsize=MOST_HELD)(self._open)
 
-    def open(self, name: object) -> Translator:
+    def open(self, name: str) -> Translator:
         """Open a checkpoint, or give it again.
 
         Args:
-                name: a Hub id, or a folder on this machine.
+            name: a Hub id, or a folder on this machine, as `read_name` gives it.
 
         Returns:
             The translator.
@@ -53,59 +57,63 @@ class Checkpoints:
         Raises:
             gr.Error: if it cannot be opened; a sentence says why.
         """
-        if not isinstance(name, str) or not name:
-            raise gr.Error("Type a Hub id or a folder.", print_exception=False)
-        if len(name) > LONGEST_NAME or CONTROLS.search(name):
-            raise refused(name[:40], "is neither a folder nor a Hub id.")
         folder = os.path.expanduser(name)
         place = os.path.realpath(folder) if os.path.isdir(folder) else name
-        with self._one_at_a_time:
-            return self._held(place, name)
-
-    def _open(self, place: str, name: str) -> Translator:
-        folder = Path(place) if os.path.isdir(place) else fetch(name, self.remote_code)
-        check_files(name, {path.name: path.stat().st_size for path in folder.iterdir() if path.is_file()})
         try:
-            check_index(name, folder / "model.safetensors.index.json")
+            with self._one_at_a_time:
+                return self._held(place)
+        except Refused as error:
+            reason = str(error).replace(place, name)
+            raise gr.Error(f"“{escape(name)}” {escape(reason)}", print_exception=False) from error
+
+    def _open(self, place: str) -> Translator:
+        folder = Path(place) if os.path.isdir(place) else fetch(place, self.remote_code)
+        try:
+            check_files({path.name: path.stat().st_size for path in folder.iterdir() if path.is_file()})
+            check_index(folder / "model.safetensors.index.json")
             translator = Translator(folder, device="cpu", trust_remote_code=self.remote_code)
             limit_length(translator)
             translator("A", max_new_tokens=2)  # what cannot translate a word says so now
-        except gr.Error:
+        except Refused:
             raise
         except Exception as error:  # whatever the files of somebody else may cause
             if "trust_remote_code" in str(error):
-                raise refused(name, "brings Python code of its own, which this Space does not run.") from error
-            reason = str(error).replace(str(folder), name).strip().split("\n")[0][:300]
-            raise refused(name, f"cannot be opened: {reason or type(error).__name__}") from error
+                raise Refused("brings Python code of its own, which this Space does not run.") from error
+            reason = str(error).replace(str(folder), place).strip().split("\n")[0][:LONGEST_NAME]
+            raise Refused(f"cannot be opened: {reason or type(error).__name__}") from error
         return translator
 
 
-def refused(name: str, reason: str) -> gr.Error:
-    """Say why a checkpoint is not opened."""
-    return gr.Error(f"“{escape(name)}” {escape(reason)}", print_exception=False)
+def read_name(name: object) -> str:
+    """Give the name of a checkpoint that a visitor typed, without spaces around it, or refuse it."""
+    if not isinstance(name, str) or not name.strip():
+        raise gr.Error("Type a Hub id or a folder.", print_exception=False)
+    name = name.strip()
+    if len(name) > LONGEST_NAME or CONTROLS.search(name):
+        raise gr.Error(f"“{escape(name[:40])}” is neither a folder nor a Hub id.", print_exception=False)
+    return name
 
 
-def check_files(name: str, files: dict[str, int]) -> None:
+def check_files(files: dict[str, int]) -> None:
     """Refuse a checkpoint by the names and sizes of its files.
 
     Args:
-        name: as the visitor wrote it.
         files: size in bytes of each.
 
     Raises:
-        gr.Error: if there is no model or no tokenizer, its weights are not in safetensors files, or they are too large.
+        Refused: if there is no model or no tokenizer, its weights are not in safetensors files, or they are too large.
     """
     if "adapter_config.json" in files:
-        raise refused(name, "is an adapter to another model, which this Space does not open.")
+        raise Refused("is an adapter to another model, which this Space does not open.")
     if "config.json" not in files:
-        raise refused(name, "holds no model: there is no config.json.")
+        raise Refused("holds no model: there is no config.json.")
     if not {"model.safetensors", "model.safetensors.index.json"} & files.keys():
-        raise refused(name, "has no weights in safetensors files; files of other kinds may hold code and are not read.")
+        raise Refused("has no weights in safetensors files; files of other kinds may hold code and are not read.")
     if not any(matches(file, VOCABULARIES) for file in files):
-        raise refused(name, "has no tokenizer, so it cannot read text.")
+        raise Refused("has no tokenizer, so it cannot read text.")
     size = sum(size for file, size in files.items() if file.endswith(".safetensors"))
     if size > LARGEST:
-        raise refused(name, f"is too large: {size / 1e9:.1f} GB of weights; this Space opens {LARGEST / 1e9:.0f} GB.")
+        raise Refused(f"is too large: {size / 1e9:.1f} GB of weights; this Space opens {LARGEST / 1e9:.0f} GB.")
 
 
 def matches(file: str, patterns: tuple[str, ...]) -> bool:
@@ -113,12 +121,12 @@ def matches(file: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch(file, pattern) for pattern in patterns)
 
 
-def check_index(name: str, index: Path) -> None:
+def check_index(index: Path) -> None:
     """Refuse weights in several files if one of them is no safetensors file beside the others."""
     if index.is_file():
         files = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
         if not all(Path(file).name == file and file.endswith(".safetensors") for file in files):
-            raise refused(name, "has weights outside of safetensors files, which are not read.")
+            raise Refused("has weights outside of safetensors files, which are not read.")
 
 
 def fetch(name: str, remote_code: bool) -> Path:
@@ -132,25 +140,25 @@ def fetch(name: str, remote_code: bool) -> Path:
         Its folder.
 
     Raises:
-        gr.Error: if there is no such checkpoint, the Hub does not give it, or its files are refused.
+        Refused: if there is no such checkpoint, the Hub does not give it, or its files are refused.
     """
     patterns = (*FETCHED, "*.py") if remote_code else FETCHED
     try:
-        if is_offline_mode():
-            return Path(snapshot_download(name, local_files_only=True))
+        if is_offline_mode() and (cached := try_to_load_from_cache(name, "config.json")):
+            return Path(str(cached)).parent
         listed = HfApi().list_repo_tree(name, recursive=True, token=False)
         sizes = {file.path: file.size for file in listed if isinstance(file, RepoFile)}
         inside = {path: path.removeprefix(TARGET_TOKENIZER) for path in sizes}
         wanted = [path for path, file in inside.items() if "/" not in file and matches(file, patterns)]
-        check_files(name, {path: sizes[path] for path in wanted})
+        check_files({path: sizes[path] for path in wanted})
         return Path(snapshot_download(name, allow_patterns=wanted, token=False))
-    except gr.Error:
+    except Refused:
         raise
     except GatedRepoError as error:
-        raise refused(name, "is given by the Hub only to those who agreed to its terms.") from error
+        raise Refused("is given by the Hub only to those who agreed to its terms.") from error
     except RepositoryNotFoundError as error:
-        raise refused(name, "is no folder here, and no checkpoint of the Hub that anybody may read.") from error
+        raise Refused("is no folder here, and no checkpoint of the Hub that anybody may read.") from error
     except HFValidationError as error:
-        raise refused(name, "is neither a folder here nor a Hub id.") from error
+        raise Refused("is neither a folder here nor a Hub id.") from error
     except Exception as error:  # no network, an answer that is cut off, a full disk
-        raise refused(name, "is no folder here, and could not be fetched from the Hub.") from error
+        raise Refused("is no folder here, and could not be fetched from the Hub.") from error

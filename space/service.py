@@ -250,7 +250,7 @@ class Space:
     def translator(self, name: str) -> Translator:
         """Give a model of the Space, or a checkpoint that a visitor has opened."""
         if name in self.models or self.checkpoints is None:
-            return self.models[name]
+            return self.models[self.choose(name)]
         return self.checkpoints.open(name)
 
     def _translation(self, model: str, line: str, num_beams: int) -> Translation:

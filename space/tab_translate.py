@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import gradio as gr
+from checkpoints import read_name
 from service import (
     BEAMS,
     MOST_BEAMS,
@@ -97,7 +98,7 @@ class TranslateTab:
 
     def open(self, name: str, opened: list[str], pair: str, chosen: list[str]) -> tuple[list[str], gr.CheckboxGroup]:
         """Open a checkpoint; give what this visitor has opened, and a choice of models with the new one chosen."""
-        name = name.strip()
+        name = read_name(name)
         if name in self.space.models:
             raise gr.Error(f"{name} is one of the models of this Space.", print_exception=False)
         self.space.translator(name)
