@@ -36,7 +36,9 @@ from endpoints import NAMES, Endpoints  # noqa: E402
 from endpoints_pictures import PictureEndpoints  # noqa: E402
 from endpoints_text import TextEndpoints  # noqa: E402
 from gradio.events import api  # noqa: E402
+from guard import Guard  # noqa: E402
 from service import Link, Space, clean, load_models, load_others  # noqa: E402
+from starlette.middleware import Middleware  # noqa: E402
 from tab_history import HistoryTab  # noqa: E402
 from tab_inputs import InputsTab  # noqa: E402
 from tab_metrics import MetricsTab  # noqa: E402
@@ -110,6 +112,7 @@ LAUNCH: dict[str, Any] = {
     "css": CSS,
     "js": DESCRIBE,
     "footer_links": ["api"],
+    "app_kwargs": {"middleware": [Middleware(Guard)]},
     "max_file_size": 0,  # nothing is uploaded
     "enable_monitoring": False,
     "state_session_capacity": 100,  # each keeps what it shows, hundreds of kilobytes; who comes back later begins anew
