@@ -109,6 +109,23 @@ EXPLANATIONS = {
         "않습니다. 성경만 읽은 모델은 뱀도 프로그래밍 언어도 모릅니다. bear(곰, 낳다)와 left(왼쪽, 떠났다)는 두 뜻을 "
         "모두 읽어 보았습니다.",
     ),
+    "digit": (
+        "Draw a digit, or pick one. A small ViT cuts it into patches, and each patch looks at all others: point at one "
+        "to see at which, and with how much weight. The digit is read off the class token, which looks at patches in "
+        "the same way. What you draw is enlarged to the height of the grid, as the digits that the model learned from "
+        "were.",
+        "숫자를 그리거나 하나 고르세요. 작은 ViT가 숫자를 patch로 자르고, 각 patch는 다른 모든 patch를 봅니다. patch를 "
+        "가리키면 어디를 얼마나 보는지 나타납니다. 어떤 숫자인지는 같은 방식으로 patch들을 보는 class token에서 읽어 "
+        "냅니다. 그린 숫자는 모델이 배운 숫자들처럼 칸의 높이에 맞게 커집니다.",
+    ),
+    "caption": (
+        "A ViT reads the picture, a GPT writes the caption, and each word looks at the patches by the same equation as "
+        "in translation: point at a word to see where. In each of these pictures a colour and a shape come together "
+        "that never did in training, so that no caption can be known by heart.",
+        "ViT가 그림을 읽고 GPT가 설명을 쓰며, 각 단어는 번역에서와 같은 식으로 patch를 봅니다. 단어를 가리키면 어디를 "
+        "보았는지 밝아집니다. 그림마다 학습할 때 함께 나온 적이 없는 색과 모양의 짝이 들어 있어서, 외운 설명으로는 "
+        "맞힐 수 없습니다.",
+    ),
 }
 
 
