@@ -187,7 +187,7 @@ def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None
             with gr.Tab("Other inputs", id="inputs"):
                 InputsTab(space).lay_out(private)
 
-    def reopen(request: gr.Request) -> list[Any]:
+    def reopen(request: gr.Request) -> Any:
         query = request.query_params if request else {}
         wanted, asked = query.get("tab", "translate"), "text" in query or "models" in query
         names = [name for name in query.get("models", "").split(",") if name in space.models]
@@ -197,7 +197,7 @@ def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None
         updates: list[Any] = [gr.Tabs(selected=wanted) if "tab" in query and wanted in there else gr.skip()]
         for name, (tab, link) in links.items():
             updates += tab.opened(text, names) if asked and name == wanted else [gr.skip()] * len(link.opened)
-        return updates
+        return updates if links else updates[0]  # one output is no list
 
     outputs = [tabs, *[component for _, link in links.values() for component in link.opened]]
     opened = demo.load(reopen, None, outputs, api_visibility="private")
