@@ -314,7 +314,7 @@ class CaptionTab:
         """Lay out the tab."""
         gr.HTML(explanation("caption"))
         picked = picker()
-        another = gr.Button("Another one")
+        another = gr.Button("Another one", min_width=160, scale=0)
         results = gr.HTML(elem_id="caption", apply_default_css=False)
         events = [picked.input, tab.select]
         gr.on(events, self.show, picked, results, **private)

@@ -51,6 +51,7 @@ MEAN = "the mean of the patches"
 NARROWEST = 30  # pixels of a patch in which a number can be read
 
 STYLE = """
+.views { grid-template-columns: repeat(auto-fit, minmax(min(100%, 320px), 1fr)); }
 #classes { list-style: none; margin: 0 0 14px; padding: 0; max-width: 420px; display: grid; gap: 2px 8px;
   grid-template-columns: fit-content(50%) 1fr 3em; }
 #classes li { display: grid; grid-template-columns: subgrid; grid-column: 1 / -1; align-items: center; }
