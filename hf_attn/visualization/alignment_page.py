@@ -32,7 +32,7 @@ select, .controls button { font: inherit; color: inherit; background: var(--pape
 .heat text { fill: var(--ink); }
 .heat .cell { fill: var(--line); stroke: var(--edge); }
 .heat .paper { fill: none; }
-.heat .unseen { fill: var(--edge); }
+.heat .blocked { fill: var(--edge); }
 .heat .marker { fill: none; stroke: var(--focus); stroke-width: 2; }
 .status { min-height: 2.8em; margin: 12px 0 4px; overflow-wrap: anywhere; }
 .caption { margin: 0 0 8px; font-size: 13px; color: var(--faint); }
@@ -72,7 +72,7 @@ SCRIPT = """
     .map((entry) => "\\u2068" + entry.text + "\\u2069 " + entry.weight.toFixed(2)).join(", ") || "nothing above 0.00";
 
   // which columns a row cannot see: those after it, and those before its window
-  const unseen = (row) => data.causal
+  const blocked = (row) => data.causal
     ? [[0, data.window ? row - data.window + 1 : 0], [row + 1, texts.source.length]] : [];
 
   function drawLinks() {
@@ -117,11 +117,12 @@ SCRIPT = """
     for (const [key, value] of Object.entries(font)) heat.setAttribute(key, value);
     heat.append(svg("rect", {class: "paper", width, height: heat.layout.height, fill: "#ffffff"}));
     labels.source.forEach((text, source) => heat.append(svg("text",
-      {fill: "#1c1c1e", transform: `translate(${left + (source + 0.6) * size} ${top - 6}) rotate(-45)`}, text)));
+      {lang: "", fill: "#1c1c1e", transform: `translate(${left + (source + 0.6) * size} ${top - 6}) rotate(-45)`},
+      text)));
     labels.target.forEach((text, target) => {
-      heat.append(svg("text", {fill: "#1c1c1e", x: left - 6, y: top + (target + 0.5) * size + font["font-size"] / 3,
-        "text-anchor": "end"}, text));
-      for (const [start, end] of unseen(target)) if (start < end) heat.append(svg("rect", {class: "unseen",
+      heat.append(svg("text", {lang: "", fill: "#1c1c1e", x: left - 6,
+        y: top + (target + 0.5) * size + font["font-size"] / 3, "text-anchor": "end"}, text));
+      for (const [start, end] of blocked(target)) if (start < end) heat.append(svg("rect", {class: "blocked",
         fill: "#c9ccd1", x: left + start * size, y: top + target * size, width: (end - start) * size, height: size}));
       cells.push(labels.source.map((_, source) => svg("rect", {class: "cell", fill: "#b45309", stroke: "#c9ccd1",
         x: left + source * size, y: top + target * size, width: size, height: size})));
