@@ -118,8 +118,18 @@ class TranslateTab:
         if len(names) > MOST_MODELS:
             notices.append(f"The first {MOST_MODELS} models are shown.")
         beams = checked("Beams", num_beams, 1, MOST_BEAMS)
-        results = "".join(self.result(name, line, beams, unit) for name in names[:MOST_MODELS])
+        results = "".join(self.section(name, line, beams, unit) for name in names[:MOST_MODELS])
         return notice(notices), f'<div class="hf-attn-results">{results}</div>'
+
+    def section(self, name: str, line: str, num_beams: int, unit: str) -> str:
+        """Write one result; a checkpoint that a visitor opened may not fit every text."""
+        try:
+            return self.result(name, line, num_beams, unit)
+        except ValueError as error:
+            if name in self.space.models:
+                raise
+            sentence = f"“{escape(name)}” cannot translate this: {escape(str(error))}"
+            raise gr.Error(sentence, print_exception=False) from error
 
     def result(self, name: str, line: str, num_beams: int, unit: str) -> str:
         """Write one translation with its alignment, or with what else might have been written."""

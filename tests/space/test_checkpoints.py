@@ -235,6 +235,16 @@ def test_what_one_visitor_opened_another_has_not(tab, theirs):
         assert name not in str(caught.value)
 
 
+def test_what_an_opened_checkpoint_cannot_translate_gets_a_sentence(tab, tokenizer, tmp_path):
+    """Its tokenizer has more pieces than its model, and the first test word is among those of both."""
+    known = max(tokenizer("A").input_ids) + 1
+    for part in (new_model("marian", known), tokenizer):
+        part.save_pretrained(tmp_path / "<i>")
+    opened, _ = tab.open(str(tmp_path / "<i>"), [], "en-fr", [])
+    with pytest.raises(gr.Error, match="/&lt;i&gt;” cannot translate this: tokenizer gives a piece the id"):
+        tab.show(SENTENCE, opened, 1, "words", opened)
+
+
 def test_a_model_of_the_space_is_not_opened_again(tab):
     with pytest.raises(gr.Error, match="en-fr-none is one of the models of this Space"):
         tab.open("en-fr-none", [], "en-fr", [])
@@ -326,7 +336,7 @@ def test_what_is_no_checkpoint_gets_a_sentence(tab, name, sentence):
     assert "<" not in caught.value.message and len(caught.value.message) < 500
 
 
-def test_a_model_that_is_no_translator_gets_a_sentence(checkpoints, theirs, tmp_path):
+def test_a_model_that_is_no_translator_gets_a_sentence(checkpoints, theirs):
     with pytest.raises(gr.Error, match="translation needs an encoder-decoder model"):
         checkpoints.Checkpoints().open(str(theirs / "bert"))
 
@@ -508,7 +518,7 @@ def test_a_visitor_opens_a_folder_and_nobody_else_has_it(open_server, browser, t
     for name in ("Bahdanau (2015)", "Transformer (2017)"):
         page.get_by_label(name).uncheck()
     results(page, 1)
-    page.get_by_label("pieces", exact=True).check()
+    page.get_by_role("radio", name="pieces", exact=True).check()
     page.locator("#text textarea").fill(SENTENCE)
     page.get_by_role("button", name="Translate").click()
     (frame,) = results(page, 1, SENTENCE)
@@ -526,7 +536,7 @@ def test_a_visitor_opens_a_folder_and_nobody_else_has_it(open_server, browser, t
         frame.locator("#target .word").nth(row).hover()
         close(lit(frame, "source"), outputs.cross_attentions[0][0, 1, row])
     for view in ("next pieces", "beams"):
-        page.get_by_label(view).check()
+        page.get_by_role("radio", name=view, exact=True).check()
         page.locator(f"#results iframe[title^='{view.capitalize()}']").wait_for()
 
     results(other, 1)  # the link opened no checkpoint
