@@ -5,14 +5,13 @@ beside them. What is shown can be saved as PNG, SVG, HTML or JSON. In a notebook
 of its own: its script runs in every front end, and several pages cannot disturb one another.
 """
 
-import json
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .alignment_page import SCRIPT, STYLE
 from .extract import require_weights
-from .page import HtmlPage, direction, escape, make_page
+from .page import HtmlPage, direction, embed, escape, make_page
 
 if TYPE_CHECKING:
     from hf_attn.inference.translation import Alignment, Translation, Words
@@ -40,9 +39,7 @@ the numbers"></svg>
 {table}
 </div>
 </details>
-<div class="controls saves">Save as {saves}</div>
 <script type="application/json" id="data">{data}</script>"""
-SAVES = ("png", "svg", "html", "json")
 METHODS = {  # what the menu calls the methods of `Translation.alignment`
     "weights": "weights",
     "value_norm": "weights × value norms",
@@ -149,11 +146,11 @@ def weights_page(
         below=below,
         caption=escape(shown.description),
         table=_table(shown, names),
-        saves="".join(f'<button type="button" id="save-{kind}">{kind.upper()}</button>' for kind in SAVES),
         data=_embed(views, {"causal": causal, "window": window}),
     )
     lines = 2 + (sum(map(len, source)) + 4 * len(source)) // 90 + (sum(map(len, target)) + 4 * len(target)) // 90
-    return make_page(title, body, style=STYLE + style, script=SCRIPT, height=360 + 52 * lines)
+    saves = ("png", "svg", "json")
+    return make_page(title, body, style=STYLE + style, script=SCRIPT, height=400 + 52 * lines, saves=saves)
 
 
 def _view(
@@ -232,5 +229,4 @@ def _embed(views: Views, sight: dict[str, bool | int | None]) -> str:
 
     weights = each(lambda view: [[round(10000 * weight) for weight in row] for row in view.weights.tolist()])
     captions = each(lambda view: view.description)
-    text = json.dumps({"weights": weights, "captions": captions, **sight}, separators=(",", ":"))  # ASCII: no U+2028
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return embed({"weights": weights, "captions": captions, **sight})

@@ -8,11 +8,8 @@ it on the page.
 STYLE = """
 .controls { display: flex; flex-wrap: wrap; align-items: center; gap: 8px 20px; margin: 0 0 10px; }
 .controls label { display: flex; flex-wrap: wrap; align-items: center; gap: 0 6px; min-width: 0; }
-select, .controls button { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--edge);
+select { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--edge);
   border-radius: 6px; padding: 3px 8px; max-width: 100%; }
-.controls button { cursor: pointer; }
-.saves { gap: 8px; margin: 12px 0 0; font-size: 14px; color: var(--faint); }
-.saves button { color: var(--ink); }
 .views { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 12px 28px; }
 .side { margin: 0 0 2px; font-size: 13px; color: var(--faint); }
 .stage { position: relative; }
@@ -209,14 +206,6 @@ SCRIPT = """
     light(focused());
   }
 
-  function save(content, type, name) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], {type}));
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  }
-
   function picture() {  // the heatmap with its caption below
     const {width, height} = heat.layout, wide = Math.max(width, measure(caption) + 16), copy = heat.cloneNode(true);
     copy.querySelector(".marker").remove();
@@ -231,25 +220,14 @@ SCRIPT = """
   }
 
   const saves = {
-    png: () => {
-      const {text, wide, high} = picture(), image = new Image(), canvas = document.createElement("canvas");
-      image.onload = () => {
-        [canvas.width, canvas.height] = [2 * wide, 2 * high];
-        canvas.getContext("2d").drawImage(image, 0, 0, 2 * wide, 2 * high);
-        canvas.toBlob((blob) => save(blob, "image/png", "alignment.png"));
-      };
-      image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
-    },
-    svg: () => save(picture().text, "image/svg+xml", "alignment.svg"),
-    html: () => save("<!DOCTYPE html>\\n" + page.outerHTML, "text/html", "alignment.html"),
+    png: () => savePicture(picture(), "png"),
+    svg: () => savePicture(picture(), "svg"),
     json: () => {
       const content = {description: caption, source_words: texts.source, target_words: texts.target, weights};
-      save(JSON.stringify(content), "application/json", "alignment.json");
+      saveFile(JSON.stringify(content), "application/json", "json");
     },
   };
 
-  const page = document.documentElement.cloneNode(true);  // as it was before anybody touched it
-  page.removeAttribute("style");
   drawHeatmap();
   for (const side of ["source", "target"]) {
     const row = find(side);

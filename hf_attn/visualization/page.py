@@ -7,11 +7,16 @@ Content-Security-Policy lets no script run but the page's, and lets nothing be f
 import base64
 import hashlib
 import html
+import json
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from . import saving
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -98,8 +103,17 @@ class HtmlPage:
         Path(path).write_text(self.document, encoding="utf-8", newline="\n")
 
 
-def make_page(title: str, body: str, *, style: str, script: str = "", height: int) -> HtmlPage:
-    """Put a page together.
+def make_page(
+    title: str,
+    body: str,
+    *,
+    style: str,
+    script: str = "",
+    height: int,
+    numbers: Any = None,
+    saves: Sequence[str] = (),
+) -> HtmlPage:
+    """Put a page together, with buttons at its end that save it.
 
     Args:
         title: what it shows.
@@ -108,16 +122,36 @@ def make_page(title: str, body: str, *, style: str, script: str = "", height: in
         style: style sheet, added to the one that all pages share.
         script: script of the page; it holds no text of a sentence.
         height: height in pixels of its frame until the page has measured itself.
+        numbers: what is saved as JSON; None where the script of the page does that, or nothing.
+        saves: what the script of the page saves by itself, of "png", "svg" and "json": by the button "save-png".
 
     Returns:
         The page.
     """
-    script = FRAME_SCRIPT + script
+    script = saving.SCRIPT + FRAME_SCRIPT + script
     heading = "" if "<h1" in body else f'<h1 class="unseen">{escape(title)}</h1>\n'
     own = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{own}'"
-    document = PAGE.format(policy=policy, title=escape(title), style=STYLE + style, body=heading + body, script=script)
+    parts = heading + body + _buttons(numbers, saves)
+    style = STYLE + saving.STYLE + style
+    document = PAGE.format(policy=policy, title=escape(title), style=style, body=parts, script=script)
     return HtmlPage(document, title, height)
+
+
+def _buttons(numbers: Any, saves: Sequence[str]) -> str:
+    """Write the row of buttons that save the page, with the numbers that one of them saves."""
+    kinds = {"html", *saves} | (set() if numbers is None else {"json"})
+    buttons = "".join(
+        f'<button type="button" id="save-{kind}">{kind.upper()}</button>' for kind in saving.KINDS if kind in kinds
+    )
+    row = f'\n<div class="saves" role="group" aria-label="Save as">Save as {buttons}</div>'
+    return row if numbers is None else f'{row}\n<script type="application/json" id="numbers">{embed(numbers)}</script>'
+
+
+def embed(content: Any) -> str:
+    """Write content as JSON for a script element, in ASCII and without the characters of markup."""
+    text = json.dumps(content, separators=(",", ":"))  # ASCII: no U+2028
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def escape(text: str) -> str:

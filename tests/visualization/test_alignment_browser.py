@@ -190,7 +190,7 @@ def test_the_heatmap_beside_the_words(make_translation, open_page):
 def saved(page, kind):
     with page.expect_download() as waiting:
         page.get_by_role("button", name=kind, exact=True).click()
-    assert waiting.value.suggested_filename == f"alignment.{kind.lower()}"
+    assert waiting.value.suggested_filename == f"attention-alignment.{kind.lower()}"
     return Path(waiting.value.path()).read_bytes()
 
 
