@@ -127,8 +127,8 @@ def _said(model: Any, tokenizer: PreTrainedTokenizerBase, read: Reading, pieces:
     underlined = f"; the one that {'is written' if causal else 'was hidden'} is underlined" if known else ""
     return (
         f'<div class="said"><p class="side">{heading}, with their probabilities{underlined}</p>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{heading}">'
-        f'<div class="steps" dir="{side}">{"".join(columns)}</div></div></div>\n'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{heading}" dir="{side}">'
+        f'<div class="steps">{"".join(columns)}</div></div></div>\n'
     )
 
 
