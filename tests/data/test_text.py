@@ -1,11 +1,14 @@
 """Texts of one language: where they come from, who is held out, and that no piece is lost on the way to rows."""
 
 import json
+import re
+import unicodedata
 
 import pytest
 from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import BertTokenizer
 
 from hf_attn.data import phrasebook, split_words, train_tokenizer
 from hf_attn.data.text import (
@@ -16,6 +19,7 @@ from hf_attn.data.text import (
     text_blocks,
     text_rows,
     train_text_tokenizer,
+    typed_ids,
 )
 
 TEXTS = phrasebook_texts("en", size=200)
@@ -185,3 +189,52 @@ def test_pieces_are_those_of_the_tokenizer_of_the_package():
 def test_words_are_those_of_the_package_and_an_end():
     assert count_words(["one two three.", "Yes"]) == (3 + 1 + 1) + (1 + 1)
     assert count_words(TEXTS) == sum(len(split_words(text)) for text in TEXTS) + len(TEXTS)
+
+
+TYPED_TEXTS = ["the girl reads a letter", "the old teacher"]
+TYPED = ["<mask>", "<MASK>", "<mas\u212a>", "</s>", "<s>", "<pad>", "<unk>", "<mask></s>", "x<mask>y"]
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("typed", TYPED)
+def test_a_special_token_that_was_typed_is_text(masked, typed):
+    tokenizer = train_text_tokenizer(TYPED_TEXTS, 320, masked=masked)
+    ids = typed_ids(tokenizer, f"the girl {typed} reads", "_{3,}" if masked else None)
+    assert [number for number in ids if number in tokenizer.all_special_ids] == ([1, 2] if masked else [1])
+    shown = tokenizer.decode(ids, skip_special_tokens=True)
+    expected = unicodedata.normalize("NFC", f"the girl {typed} reads")
+    assert shown.replace(" ", "").lower() == expected.replace(" ", "").lower()
+
+
+@pytest.mark.parametrize("text", ["the girl reads", "The GIRL,  é 소녀 ▁ 🙂", "", "[MASK] __ _"])
+@pytest.mark.parametrize("masked", [True, False])
+def test_other_text_has_the_ids_that_the_tokenizer_gives_it(text, masked):
+    tokenizer = train_text_tokenizer(TYPED_TEXTS, 320, masked=masked)
+    assert typed_ids(tokenizer, text, "_{3,}" if masked else None) == tokenizer(text)["input_ids"]
+
+
+@pytest.mark.parametrize(
+    "text", ["the ___ reads a <mask>.", "___", "______ the___girl <pad> ___?", "<mask> ___\u0338 ___"]
+)
+def test_blanks_are_masks_and_nothing_else_is(text):
+    tokenizer = train_text_tokenizer(TYPED_TEXTS, 320, masked=True)
+    ids = typed_ids(tokenizer, text, "_{3,}")
+    assert ids.count(tokenizer.mask_token_id) == len(re.findall("_{3,}", text))
+    plain = "the ___ reads a ___, the girl."
+    assert typed_ids(tokenizer, plain, "_{3,}") == tokenizer(plain.replace("___", "<mask>"))["input_ids"]
+
+
+def test_tokenizers_that_read_special_tokens_in_texts_read_none_that_was_typed():
+    """BERT's own do; each typed one is spelled in letters."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "girl", "[", "]", *"maskep"]
+    tokenizer = BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)})
+    assert tokenizer("the [MASK] [SEP]")["input_ids"].count(3) == 2, "it does read them"
+    ids = typed_ids(tokenizer, "the ___ [MASK] [SEP]", "_{3,}")
+    assert tokenizer.convert_ids_to_tokens(ids) == ["[CLS]", "the", "[MASK]", *"[mask]", *"[sep]", "[SEP]"]
+
+
+def test_without_a_mask_there_are_no_blanks():
+    tokenizer = train_text_tokenizer(TYPED_TEXTS, 320, masked=False)
+    with pytest.raises(ValueError, match="no mask token"):
+        typed_ids(tokenizer, "the ___", "_{3,}")
+    assert typed_ids(tokenizer, "the girl", "_{3,}") == tokenizer("the girl")["input_ids"]
