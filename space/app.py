@@ -37,7 +37,7 @@ from endpoints_pictures import PictureEndpoints  # noqa: E402
 from endpoints_text import TextEndpoints  # noqa: E402
 from gradio.events import api  # noqa: E402
 from guard import Guard  # noqa: E402
-from service import Link, Space, clean, load_models, load_others  # noqa: E402
+from service import Link, Space, clean, load_models, load_others, pair_of  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 from tab_history import HistoryTab  # noqa: E402
 from tab_inputs import InputsTab  # noqa: E402
@@ -190,7 +190,8 @@ def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None
     def reopen(request: gr.Request) -> Any:
         query = request.query_params if request else {}
         wanted, asked = query.get("tab", "translate"), "text" in query or "models" in query
-        names = [name for name in query.get("models", "").split(",") if name in space.models]
+        named = query.get("models", "").split(",")  # models, or a pair of languages for all that translate it
+        names = [name for one in named for name in space.models if one in (name, pair_of(name))]
         text = clean(query["text"])[0] if query.get("text", "").strip() else EXAMPLES[0]
         there = [block.id for block in tabs.children if isinstance(block, gr.Tab)]
         # what a link does not name stays as it is: somebody may have clicked or typed already

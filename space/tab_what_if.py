@@ -11,9 +11,11 @@ from service import (
     architecture_name,
     architecture_of,
     checked,
+    checked_kind,
     clean,
     language_codes,
     notice,
+    numbers,
     unread,
 )
 from texts import EXAMPLES, explanation
@@ -51,7 +53,7 @@ class WhatIfTab:
         with gr.Row():
             kind = gr.Radio(KINDS, value="cross", label="Attention", visible=False)
             layer = gr.Dropdown([], label="Layer", visible=False, min_width=100)
-            heads = gr.CheckboxGroup([], label="Heads taken away", visible=False)
+            heads = gr.CheckboxGroup([], label="Heads taken away", visible=False, elem_id="heads")
         with gr.Row():
             position = gr.Radio([], label="Piece to replace", visible=False, elem_id="replaced")
             piece = gr.Radio([], label="Write instead (with its probability)", visible=False, elem_id="instead")
@@ -64,13 +66,16 @@ class WhatIfTab:
             **private,
         }
         shown_now = gr.on([button.click, text.submit, model.input, tab.select], **begin)
-        change.input(
-            self.offer, [shown, change], [words, kind, layer, heads, position, piece], api_visibility="private"
-        ).then(lambda: "", None, results, api_visibility="private")
-        kind.input(self.layers, [shown, kind], [layer, heads], api_visibility="private")
-        position.input(self.alternatives, [shown, position], piece, **private)
-        choices = [change, words, kind, layer, heads, position, piece]
-        gr.on([one.input for one in (words, layer, heads, piece)], self.show, [shown, *choices], results, **private)
+        # a session that was forgotten is told so, not that its choices are no longer there
+        raw: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
+        change.input(self.offer, [shown, change], [words, kind, layer, heads, position, piece], **raw).then(
+            lambda: "", None, results, api_visibility="private"
+        )
+        kind.input(self.layers, [shown, kind], [layer, heads], **raw)
+        position.input(self.alternatives, [shown, position], piece, preprocess=False, **private)
+        asked = [shown, change, words, kind, layer, heads, position, piece]
+        changes = [one.input for one in (words, layer, heads, piece)]
+        gr.on(changes, self.show, asked, results, preprocess=False, **private)
         return Link([text, model], [text, model], shown_now, begin)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:
@@ -135,7 +140,7 @@ class WhatIfTab:
 
     def layers(self, shown: dict | None, kind: str) -> tuple:
         """Offer the layers and heads of a kind of attention."""
-        counts = self.stacks(self.asked(shown)["model"]).get(kind, [])
+        counts = self.stacks(self.asked(shown)["model"]).get(checked_kind(kind), [])
         layers = [(str(number + 1), number) for number in range(len(counts))]
         heads = [(str(number + 1), number) for number in range(counts[-1] if counts else 0)]
         return (
@@ -168,10 +173,12 @@ class WhatIfTab:
         shown = self.asked(shown)
         name, line = shown["model"], shown["line"]
         if change == HIDE and words:
-            answer, condition = self.space.hide(name, line, words, BEAMS)
+            answer, condition = self.space.hide(name, line, numbers("words", words), BEAMS)
         elif change == HEADS and heads:
-            answer, condition = self.space.remove(name, line, kind, layer, heads, BEAMS)
+            (layer,) = numbers("layer", [layer])
+            answer, condition = self.space.remove(name, line, kind, layer, numbers("heads", heads), BEAMS)
         elif change == FORCE and position is not None and piece is not None:
+            position, piece = numbers("position", [position]) + numbers("piece", [piece])
             answer, condition = self.space.force(name, line, position, piece, BEAMS)
         else:
             return ""

@@ -216,4 +216,4 @@ def visit(browser):
     """A function that opens the Space; at the end nothing may have been asked for elsewhere, and nothing broken."""
     visits = Visits(browser)
     yield visits
-    visits.end()
+    assert visits.end() == []
