@@ -19,7 +19,7 @@ BODY = """<h1>{title}</h1>
 </form>
 <p id="status" role="status">{count} of {count} translations</p>
 <table>
-<thead><tr>{headers}</tr></thead>
+<thead><tr><td></td>{headers}</tr></thead>
 <tbody>
 {rows}
 </tbody>
@@ -133,7 +133,7 @@ def failure_sheet(
         title=escape(title),
         choices="\n".join(_choices(kinds)),
         count=len(sources),
-        headers="".join(f'<th scope="col">{name}</th>' for name in ("", "source", "translation", "reference", "flags")),
+        headers="".join(f'<th scope="col">{name}</th>' for name in ("source", "translation", "reference", "flags")),
         rows="\n".join(rows),
     )
     return make_page(title, body, style=STYLE, script=SCRIPT, height=640)
@@ -153,14 +153,13 @@ def _choices(kinds: list[list[str]]) -> list[str]:
 
 
 def _cell(label: str, texts: Sequence[str], lang: str | None) -> str:
-    language = "" if lang is None else f' lang="{escape(lang)}"'
     content = "".join(f'<div dir="auto">{escape(text)}</div>' for text in texts)
-    return f'<td data-label="{label}"{language}>{content}</td>'
+    return f'<td data-label="{label}" lang="{escape(lang or "")}">{content}</td>'
 
 
 def _flag(failure: "Failure") -> str:
     kind, detail = escape(_readable(failure.kind)), escape(failure.detail)
-    return f'<div class="flag"><b>{kind}</b> <span dir="auto">{detail}</span></div>'
+    return f'<div class="flag"><b>{kind}</b> <span dir="auto" lang="">{detail}</span></div>'
 
 
 def _readable(kind: str) -> str:

@@ -31,7 +31,9 @@ p { margin: 0 0 6px; overflow-wrap: anywhere; }
 section { border: 1px solid var(--edge); border-radius: 10px; padding: 10px 12px; min-width: 0; }
 .text { font-size: 17px; }
 .flags { color: light-dark(#b42318, #fda29b); font-size: 14px; }
-svg { max-width: 100%; height: auto; font: 11px system-ui, "Noto Sans", "NanumGothic", sans-serif; }
+svg { font: 11px system-ui, "Noto Sans", "NanumGothic", sans-serif; }
+.growth > svg { max-width: 100%; height: auto; }
+@media (max-width: 480px) { .growth > svg { font-size: 18px; } }
 svg text { fill: var(--ink); } svg .paper { fill: none; stroke: var(--edge); } svg .cell { fill: var(--line); }
 .growth { margin-top: 14px; }
 .growth polyline { fill: none; stroke-width: 2.5; } .growth .grid { stroke: var(--edge); }
@@ -83,7 +85,7 @@ def history_html(
         raise ValueError("entries must be translations of one sentence, at least one")
     sections = "".join(map(_section, entries))
     source = entries[0].translation.source
-    body = f'<h1 dir="auto">{escape(source)}</h1><div class="models">{sections}</div>'
+    body = f'<h1 dir="auto" lang="">{escape(source)}</h1><div class="models">{sections}</div>'
     if growth and max(len(points) for points in growth.values()) > 1:
         body += _growth(growth, measure)
     return make_page("One sentence through the architectures", body, style=STYLE, height=700)
@@ -110,15 +112,15 @@ def alignment_svg(alignment: "Alignment", cell: int = 15) -> str:
     ]
     for number, word in enumerate(columns):
         place = f"translate({left + (number + 0.7) * cell:.1f} {top - 4}) rotate(-45)"
-        parts.append(f'<text transform="{place}">{escape(_short(word))}</text>')
+        parts.append(f'<text transform="{place}" lang="">{escape(_short(word))}</text>')
     for number, word in enumerate(rows):
         y = top + (number + 0.75) * cell
-        parts.append(f'<text x="{left - 4}" y="{y:.1f}" text-anchor="end">{escape(_short(word))}</text>')
+        parts.append(f'<text x="{left - 4}" y="{y:.1f}" text-anchor="end" lang="">{escape(_short(word))}</text>')
         for column, weight in enumerate(alignment.weights[number].tolist()):
-            if weight >= 0.005:
+            if weight >= 0.0005:
                 parts.append(
                     f'<rect class="cell" x="{left + column * cell}" y="{top + number * cell}" width="{cell}" '
-                    f'height="{cell}" opacity="{weight:.2f}"/>'
+                    f'height="{cell}" opacity="{weight:.3f}"/>'
                 )
     return "".join(parts) + "</svg>"
 
@@ -128,13 +130,14 @@ def _section(entry: Entry) -> str:
     picture = (
         '<p class="faint">one vector for the whole sentence: there is no attention to draw</p>'
         if translation.cross_attentions is None
-        else f'<div class="scroll">{alignment_svg(translation.alignment())}</div>'
+        else f'<div class="scroll" tabindex="0" role="region" aria-label="alignment of {escape(entry.name)}">'
+        f"{alignment_svg(translation.alignment())}</div>"
     )
     flags = f'<p class="flags">{escape(", ".join(entry.flags))}</p>' if entry.flags else ""
     probability = math.exp(sum(translation.token_log_probs) / max(len(translation.token_log_probs), 1))
     return (
         f"<section><h2>{escape(entry.name)}</h2>"
-        f'<p class="text" dir="auto">{escape(translation.text) or "(nothing)"}</p>{flags}'
+        f'<p class="text" dir="auto" lang="">{escape(translation.text) or "(nothing)"}</p>{flags}'
         f'<p class="faint">probability of a piece {probability:.2f}, {entry.seconds:.2f} s</p>{picture}</section>'
     )
 
@@ -163,7 +166,8 @@ def _growth(growth: Mapping[str, Sequence[tuple[int, float]]], measure: str) -> 
         look = f'class="line-{number % len(COLOURS)}"'
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
         lines.append(f'<polyline points="{path}" {look}><title>{escape(name)}</title></polyline>')
-        swatch = f'<svg width="34" height="10"><line x1="1" x2="33" y1="5" y2="5" stroke-width="2.5" {look}/></svg>'
+        line = f'<line x1="1" x2="33" y1="5" y2="5" stroke-width="2.5" {look}/>'
+        swatch = f'<svg width="34" height="10" aria-hidden="true">{line}</svg>'
         keys.append(f"<li>{swatch}{escape(name)}</li>")
         values = dict(points)
         cells = "".join(f"<td>{values[words]:.2f}</td>" if words in values else "<td></td>" for words in lengths)
@@ -175,7 +179,7 @@ def _growth(growth: Mapping[str, Sequence[tuple[int, float]]], measure: str) -> 
         f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img"><title>{escape(measure)} by length</title>'
         f"{grid}{ticks}{''.join(lines)}</svg>"
         f'<div class="scroll" tabindex="0" role="region" aria-label="the same as a table">'
-        f"<table><tr><th>words</th>{head}</tr>{''.join(rows)}</table></div></div>"
+        f'<table><tr><th scope="row">words</th>{head}</tr>{"".join(rows)}</table></div></div>'
     )
 
 

@@ -92,11 +92,11 @@ def metrics_html(
         parts += [_order(reference, words, order) for order in range(1, max_order + 1)]
         parts.append(_bleu(reference, words, max_order))
         if factors is not None:
-            parts.append(_perplexity(factors[number], factors_from))
+            parts.append(_perplexity(factors[number], factors_from, number + 1))
         sections.append(f"<section>{''.join(parts)}</section>")
     body = (
         f"<h1>BLEU{'' if factors is None else ' and perplexity'}, by hand</h1>"
-        f'<p><span class="faint">Reference</span> <span dir="auto">{escape(" ".join(reference))}</span></p>'
+        f'<p><span class="faint">Reference</span> <span dir="auto" lang="">{escape(" ".join(reference))}</span></p>'
         f"{_verdict(scores, perplexities, max_order)}"
         f'<div class="hypotheses">{"".join(sections)}</div>'
     )
@@ -129,7 +129,7 @@ def _scores(reference: Sequence[str], words: Sequence[str], max_order: int) -> d
 
 
 def _words(words: Sequence[str], title: str) -> str:
-    return f'<h2>{title}: <span dir="auto">{escape(" ".join(words))}</span></h2>'
+    return f'<h2>{title}: <span dir="auto" lang="">{escape(" ".join(words))}</span></h2>'
 
 
 def _order(reference: Sequence[str], words: Sequence[str], order: int) -> str:
@@ -137,7 +137,8 @@ def _order(reference: Sequence[str], words: Sequence[str], order: int) -> str:
     if total == 0:
         return f"<h3>p<sub>{order}</sub>: no {order}-gram in {len(words)} words</h3>"
     items = "".join(
-        f'<li class="{verdict}" dir="auto">{escape(" ".join(gram))} <small>{SIGNS[verdict]}</small></li>'
+        f'<li class="{verdict}" dir="auto"><span lang="">{escape(" ".join(gram))}</span> '
+        f"<small>{SIGNS[verdict]}</small></li>"
         for gram, verdict in judge_ngrams(reference, words, order)
     )
     heading = f"p<sub>{order}</sub> = {matches} / {total} = {matches / total:.3f}"
@@ -158,10 +159,10 @@ def _bleu(reference: Sequence[str], words: Sequence[str], max_order: int) -> str
     return "<h3>BLEU</h3>" + "".join(f'<p class="formula">{line}</p>' for line in lines)
 
 
-def _perplexity(factors: Factors, factors_from: str) -> str:
+def _perplexity(factors: Factors, factors_from: str, number: int) -> str:
     """Write the factors and their geometric mean."""
     rows = "".join(
-        f'<tr><th scope="row" dir="auto">{escape(piece)}</th><td>{_number(probability)}</td>'
+        f'<tr><th scope="row" dir="auto" lang="">{escape(piece)}</th><td>{_number(probability)}</td>'
         f'<td><span class="bar" style="--share: {probability:.4f}"></span></td></tr>'
         for piece, probability in zip(factors.pieces, factors.probabilities, strict=True)
     )
@@ -169,7 +170,7 @@ def _perplexity(factors: Factors, factors_from: str) -> str:
     result = f"perplexity = (product of {count} factors)<sup>−1/{count}</sup>"
     return (
         f'<h3>Perplexity</h3><p class="faint">{escape(factors_from)}</p>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="factors">'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="factors of translation {number}">'
         f'<table class="factors">{rows}</table></div>'
         f'<p class="formula">{result} = <b>{_number(perplexity(factors.probabilities))}</b></p>'
     )
@@ -199,7 +200,10 @@ def _verdict(scores: list[dict[int, float]], perplexities: list[float] | None, m
         for name, values in rows.items()
     )
     head = "".join(f'<th scope="col">{number + 1}</th>' for number in range(len(scores)))
-    table = f'<div class="scroll"><table><tr><th scope="col">translation</th>{head}</tr>{cells}</table></div>'
+    table = (
+        '<div class="scroll" tabindex="0" role="region" aria-label="scores">'
+        f'<table><tr><th scope="col">translation</th>{head}</tr>{cells}</table></div>'
+    )
     if perplexities is None or len(scores) < 2:
         return table
     of_bleu = max(range(len(scores)), key=lambda i: [scores[i][order] for order in sorted(scores[i])])

@@ -75,7 +75,7 @@ STYLE = """
   box-shadow: inset 0 0 0 1px rgb(128 128 128 / 45%), inset 0 0 0 3px rgb(255 179 0 / var(--share, 0)); }
 #veil .number:not(:empty) { padding: 0 3px; border-radius: 3px; color: #fff; background: rgb(16 20 24 / 80%); }
 #askers .active { z-index: 1; outline: 3px solid var(--focus); outline-offset: -1px; }
-#askers .asker:focus-visible { z-index: 2; outline: 3px solid var(--focus); outline-offset: 1px; }
+#askers .asker:focus-visible { z-index: 2; }
 """
 
 SCRIPT = """
@@ -235,7 +235,8 @@ def _classes(probabilities: Mapping[str, float]) -> str:
     best, entries = max(probabilities.values()), []
     for name, value in probabilities.items():
         entries.append(
-            f'<li class="{"best" if value == best else "other"}"><span class="name" dir="auto">{escape(name)}</span>'
+            f'<li class="{"best" if value == best else "other"}">'
+            f'<span class="name" dir="auto" lang="">{escape(name)}</span>'
             f'<span class="bar"><span style="width: {100 * value:.1f}%"></span></span>'
             f'<span class="value">{value:.2f}</span></li>'
         )

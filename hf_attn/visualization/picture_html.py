@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from hf_attn.data.images import convert_image
 from hf_attn.inference.captioner import lay_out
 
-from .page import HtmlPage, escape, make_page
+from .page import HtmlPage, direction, escape, make_page
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from hf_attn.inference.captioner import Caption
 
-BODY = """<p id="words">{words}</p>
-<div id="picture"><img alt="{text}" src="{image}">
-<div id="veil" style="grid-template-columns: repeat({columns}, 1fr)">{patches}</div></div>
+BODY = """<p id="words" dir="{direction}" lang="">{words}</p>
+<div id="picture"><img alt="{text}" lang="" src="{image}">
+<div id="veil" data-columns="{columns}" style="grid-template-columns: repeat({columns}, 1fr)">{patches}</div></div>
 <p id="said">cross-attention, mean of the heads of a layer. <label>Layer <select id="layer">{layers}</select></label>
 <output id="largest"></output></p>
 <script type="application/json" id="data">{data}</script>"""
@@ -36,7 +36,6 @@ STYLE = """
 #words button { font: inherit; padding: 2px 6px; margin: 0 2px 4px 0; border: 1px solid var(--edge); border-radius: 4px;
   background: none; color: inherit; cursor: pointer; }
 #words button[aria-pressed="true"] { background: var(--glow); }
-#words button:focus-visible { outline: 3px solid var(--focus); }
 #picture { width: min(100%, 320px); }
 #veil span { background: #101418; opacity: 0; }
 #said { color: var(--faint); font-size: 14px; }
@@ -46,13 +45,16 @@ SCRIPT = """
 const weights = JSON.parse(document.getElementById("data").textContent);  // [layer][word][patch]
 const words = [...document.querySelectorAll("#words button")], patches = [...document.querySelectorAll("#veil span")];
 const layer = document.getElementById("layer"), largest = document.getElementById("largest");
+const columns = Number(document.getElementById("veil").dataset.columns);
 let chosen = 0;
 function show(word) {
   chosen = word;
   const row = weights[layer.selectedIndex][word], most = Math.max(...row, 1e-9);
   patches.forEach((patch, number) => { patch.style.opacity = 0.86 * (1 - row[number] / most); });
   words.forEach((button, number) => button.setAttribute("aria-pressed", number === word));
-  largest.textContent = "Brightest patch: " + most.toFixed(2);
+  const brightest = row.map((weight, number) => [weight, number]).sort((one, other) => other[0] - one[0]).slice(0, 3);
+  largest.textContent = "Brightest patches: " + brightest.map(([weight, number]) =>
+    `row ${Math.floor(number / columns) + 1}, column ${number % columns + 1}: ${weight.toFixed(2)}`).join("; ");
 }
 words.forEach((button, number) => {
   for (const event of ["mouseenter", "focus", "click"]) button.addEventListener(event, () => show(number));
@@ -86,7 +88,10 @@ def caption_html(caption: "Caption") -> HtmlPage:
         for number in range(layers)
     ]
     body = BODY.format(
-        words="".join(f'<button type="button" aria-pressed="false">{escape(name)}</button>' for name in names),
+        words="".join(
+            f'<button type="button" dir="auto" aria-pressed="false">{escape(name)}</button>' for name in names
+        ),
+        direction=direction(names),
         text=escape(caption.text),
         image=image_address(caption.image),
         columns=columns,

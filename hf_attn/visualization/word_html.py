@@ -75,7 +75,7 @@ def word_html(
     )
     body = (
         f"<ol>{items}</ol>\n"
-        f'<p class="faint">Read as {" ".join(escape(piece) for piece in found[0][3])}. The cosine of its vectors: 1 is '
+        f'<p class="faint">Read as <bdi lang="">{escape(" ".join(found[0][3]))}</bdi>. The cosine of its vectors: 1 is '
         "the same direction, 0 nothing in common. “Word alone” is its entry in the table of embeddings, the same in "
         "every sentence; layer 0 is that, with its position where the model adds one.</p>\n"
         '<div class="scroll" tabindex="0" role="region" aria-label="Cosines by layer">'
