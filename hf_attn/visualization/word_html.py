@@ -26,7 +26,7 @@ from .steps_text import read_text
 
 STYLE = """
 p, ol { margin: 0 0 8px; overflow-wrap: anywhere; }
-ol { padding-inline-start: 1.6em; font-size: 17px; }
+ol { padding-inline: 1.6em; font-size: 17px; }
 .faint { color: var(--faint); font-size: 14px; }
 mark { background: color-mix(in srgb, var(--glow) 45%, var(--paper)); color: inherit; border-radius: 4px;
   padding: 0 3px; }
