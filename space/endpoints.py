@@ -3,8 +3,7 @@
 
 from dataclasses import asdict
 
-import gradio as gr
-from service import BEAMS, HEAD_KINDS, LONGEST_SENTENCE, MOST_BEAMS, Space, checked, clean, unread
+from service import BEAMS, MOST_BEAMS, Space, checked, checked_kind, clean, numbers, unread
 
 from hf_attn.data.words import text_words
 from hf_attn.evaluation.from_scratch import brevity_penalty, clipped_matches, sentence_bleu
@@ -141,10 +140,8 @@ class Endpoints:
             What /hide_words returns.
         """
         name, line, beams = self.asked(text, model, num_beams)
-        if not isinstance(kind, str) or kind not in HEAD_KINDS:
-            raise gr.Error(f"kind must be one of {', '.join(HEAD_KINDS)}.", print_exception=False)
-        (layer,) = numbers("layer", [layer])
-        return self.answer(*self.space.remove(name, line, kind, layer, numbers("heads", heads), beams))
+        (layer,), heads = numbers("layer", [layer]), numbers("heads", heads)
+        return self.answer(*self.space.remove(name, line, checked_kind(kind), layer, heads, beams))
 
     def write_instead(self, text: str, model: str, position: int, piece: int, num_beams: int = BEAMS) -> dict:
         """Write another piece into a translation, and go on from there.
@@ -192,10 +189,3 @@ class Endpoints:
         rescored = None if answer.rescored is None else answer.rescored.to_dict()
         result = {"condition": condition, "before": answer.before.to_dict(), "after": answer.after.to_dict()}
         return result if rescored is None else result | {"rescored": rescored}
-
-
-def numbers(name: str, given: object) -> list[int]:
-    """Give whole numbers from 0, or refuse them."""
-    if not isinstance(given, list) or not 0 < len(given) <= LONGEST_SENTENCE:
-        raise gr.Error(f"{name} must be a list of 1 to {LONGEST_SENTENCE} whole numbers.", print_exception=False)
-    return [checked(name, number, 0, 10**6) for number in given]

@@ -202,6 +202,25 @@ def checked(name: str, value: object, low: int, high: int) -> int:
     return int(value)
 
 
+def numbers(name: str, given: object) -> list[int]:
+    """Give whole numbers from 0, or refuse them."""
+    if not isinstance(given, list) or not 0 < len(given) <= LONGEST_SENTENCE:
+        raise gr.Error(f"{name} must be a list of 1 to {LONGEST_SENTENCE} whole numbers.", print_exception=False)
+    return [checked(name, number, 0, 10**6) for number in given]
+
+
+def checked_kind(kind: object) -> str:
+    """Give a kind of attention, or refuse what is none."""
+    if not isinstance(kind, str) or kind not in HEAD_KINDS:
+        raise gr.Error(f"kind must be one of {', '.join(HEAD_KINDS)}.", print_exception=False)
+    return kind
+
+
+def refusal(error: Exception) -> gr.Error:
+    """Make of what the package says to a wrong argument a sentence for visitors."""
+    return gr.Error(f"{html.escape(str(error), quote=False)}.", print_exception=False)
+
+
 @dataclass(frozen=True)
 class Link:
     """How a link opens a tab again.
@@ -310,7 +329,7 @@ class Space:
             options = {"num_beams": num_beams, "max_new_tokens": LONGEST_SENTENCE}
             return question(self.models[name], translation, *asked, **options)
         except (TypeError, ValueError) as error:
-            raise gr.Error(f"{html.escape(str(error), quote=False)}.", print_exception=False) from error
+            raise refusal(error) from error
 
     def failures(self, name: str, translation: Translation) -> list:
         """List what looks wrong with a translation."""

@@ -4,12 +4,23 @@
 from typing import Any
 
 import gradio as gr
-from service import BEAMS, Link, Space, architecture_name, architecture_of, clean, language_codes, notice, unread
+from service import (
+    BEAMS,
+    Link,
+    Space,
+    architecture_name,
+    architecture_of,
+    checked_kind,
+    clean,
+    language_codes,
+    notice,
+    refusal,
+    unread,
+)
 from texts import EXAMPLES, explanation
 
 from hf_attn.inference import Translation
 from hf_attn.visualization import steps_html
-from hf_attn.visualization.page import escape
 from hf_attn.visualization.steps import FAMILIES
 
 KINDS = [
@@ -64,10 +75,16 @@ class StepsTab:
             **private,
         }
         shown_now = gr.on([button.click, text.submit, model.input, tab.select], **begin)
-        choices = [piece, kind, layer, head]
-        shows: dict[str, Any] = {"fn": self.show_step, "inputs": [shown, *choices], "outputs": steps, **private}
+        shows: dict[str, Any] = {
+            "fn": self.show_step,
+            "inputs": [shown, piece, kind, layer, head],
+            "outputs": steps,
+            "preprocess": False,  # a session that was forgotten is told so, not that its choices are no longer there
+            **private,
+        }
         gr.on([choice.input for choice in (piece, layer, head)], **shows)
-        kind.input(self.menus, [shown, kind], [piece, layer, head], api_visibility="private").then(**shows)
+        menus: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
+        kind.input(self.menus, [shown, kind], [piece, layer, head], **menus).then(**shows)
         return Link([text, model], [text, model], shown_now, begin)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:
@@ -99,8 +116,8 @@ class StepsTab:
         if not shown:
             raise gr.Error("Take a sentence apart first.", print_exception=False)
         translation = self.space.translation(shown["model"], shown["line"], BEAMS)
+        layers, heads = shape_of(translation, checked_kind(kind))
         tokens = translation.source_tokens if kind == "encoder" else translation.target_tokens
-        layers, heads = shape_of(translation, kind)
         label = "Source piece: pick one to see what it reads" if kind == "encoder" else PIECE
         return (
             gr.Radio(choices=[(token, n) for n, token in enumerate(tokens)], value=0, label=label, visible=True),  # type: ignore[arg-type]
@@ -120,5 +137,5 @@ class StepsTab:
         try:
             page = steps_html(self.space.models[name], translation, position, layer=layer, head=head, kind=kind)
         except ValueError as error:
-            raise gr.Error(escape(str(error)), print_exception=False) from error
+            raise refusal(error) from error
         return page._repr_html_()

@@ -12,31 +12,24 @@ import torch
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 from hostile import NOTHING
+from PIL import Image
+from space.questions import DIGIT, GOOD, RNN, SENTENCE, TRANSFORMER
+from transformers import (
+    AutoImageProcessor,
+    AutoModelForCausalLM,
+    AutoModelForImageClassification,
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+)
 
 from hf_attn import Translator
+from hf_attn.data.shapes import generate
+from hf_attn.inference import Captioner
 from hf_attn.inference.what_if import force_piece, hide_words, next_pieces, remove_heads
 
-SENTENCE = "The old teacher reads a long letter in the garden."
 UNSURE = "We read the long red garden."  # of whose translation the beams make more than greedy search
 LONGEST_SENTENCE = 120
-RNN, TRANSFORMER = "en-fr-bahdanau", "en-fr-transformer"
-EXPECTED = (
-    *("translate", "attention", "beams", "next_pieces", "hide_words", "remove_heads", "write_instead", "metrics"),
-    *("fill_in", "continue_text", "classify_digit", "describe_shapes"),
-)
-ASKED = {"text": SENTENCE, "model": TRANSFORMER, "num_beams": 2}
-GOOD = {
-    "translate": ASKED,
-    "attention": ASKED,
-    "beams": ASKED,
-    "next_pieces": ASKED | {"count": 3},
-    "hide_words": ASKED | {"words": [1, 2]},
-    "remove_heads": ASKED | {"layer": 0, "heads": [0], "kind": "cross"},
-    "write_instead": ASKED | {"position": 1, "piece": 40},
-    "metrics": {"reference": "The girl reads a letter.", "hypothesis": "The girl reads letters."},
-}
-
-SENTENCE_NAMING = r"(?=.*\b%s\b)[^\n.<>&]+\."
+SENTENCE_NAMING = r"(?i)(?=.*\b{}s?\b)[^\n.<>&]+\."
 NO_TEXT = [None, 7, True, 1.5, [SENTENCE], [[[SENTENCE]]], {"path": "/etc/passwd"}, *NOTHING.values()]
 NO_MODEL = [
     None,
@@ -65,6 +58,12 @@ WRONG = {
     "piece": [*NO_NUMBER, 10**6],
     "reference": NO_TEXT,
     "hypothesis": NO_TEXT,
+    "pieces": [*NO_NUMBER, 0, 41],
+    "number": [*NO_NUMBER, 10**6],
+    "pixels": [
+        *(None, 0, True, "", {"a": 1}, [], [[]], [[0] * 8] * 7, [[0] * 8] * 9, [[0] * 7] * 8, [0] * 64, [[1] * 64]),
+        *([[[value] + [1] * 7] * 8 for value in [*NO_NUMBER, 17]]),
+    ],
 }
 
 
@@ -123,17 +122,27 @@ def translate(translator, text=SENTENCE, num_beams=2, **options):
     return translator(text, num_beams=num_beams, max_new_tokens=LONGEST_SENTENCE, **options)
 
 
+def likeliest(candidates, logits, count):
+    """Check that candidates are the likeliest pieces under these logits."""
+    values, ids = logits.softmax(-1).topk(count)
+    assert [one["id"] for one in candidates] == ids.tolist()
+    assert [one["probability"] for one in candidates] == pytest.approx(values.tolist(), abs=1e-5)
+
+
 def test_these_are_the_endpoints(app, client):
     described = client.view_api(return_format="dict", print_info=False)
     assert not described["unnamed_endpoints"]
-    assert tuple(described["named_endpoints"]) == tuple(f"/{name}" for name in EXPECTED)
-    assert EXPECTED[:8] == tuple(GOOD) == app.NAMES
+    assert list(described["named_endpoints"]) == [
+        *("/translate", "/attention", "/beams", "/next_pieces", "/hide_words", "/remove_heads", "/write_instead"),
+        *("/metrics", "/fill_in", "/continue_text", "/classify_digit", "/describe_shapes"),
+    ]
+    assert app.NAMES == tuple(GOOD)[:8] and len(GOOD) == 12
 
 
 def test_every_endpoint_and_every_argument_is_documented(app, space, client):
     described = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     methods = {f"/{method.__name__}": method for method in app.named_endpoints(space)}
-    assert set(methods) == set(described) and len(methods) == len(EXPECTED)
+    assert set(methods) == set(described) and set(methods) == {f"/{name}" for name in GOOD}
     for name, endpoint in described.items():
         parameters = inspect.signature(methods[name]).parameters
         assert [parameter["parameter_name"] for parameter in endpoint["parameters"]] == list(parameters)
@@ -211,11 +220,10 @@ def test_next_pieces_are_the_likeliest_of_a_forward_pass(client, translators):
         translator = translators[name]
         translation = translate(translator)
         assert same(result, translation) and len(result["candidates"]) == len(translation.target_ids)
-        probabilities = forced(translator.model, translation).logits[0].softmax(-1)
-        for step, candidates in zip(probabilities, result["candidates"], strict=True):
-            values, ids = step.topk(4)
-            assert [one["id"] for one in candidates] == ids.tolist()
-            assert [one["probability"] for one in candidates] == pytest.approx(values.tolist(), abs=1e-5)
+        for logits, candidates in zip(
+            forced(translator.model, translation).logits[0], result["candidates"], strict=True
+        ):
+            likeliest(candidates, logits, 4)
         assert result["candidates"][0][0]["token"] == translation.target_tokens[0]
 
 
@@ -278,19 +286,81 @@ def test_metrics_are_counted_by_hand(client, reference, hypothesis):
         assert result[f"bleu_{order}"] == pytest.approx(penalty * product)
 
 
+@torch.no_grad()
+def test_blanks_are_filled_from_a_forward_pass(client, others_folder):
+    tokenizer = AutoTokenizer.from_pretrained(others_folder / "tiny-bert")
+    model = AutoModelForMaskedLM.from_pretrained(others_folder / "tiny-bert").eval()
+    ids = tokenizer(GOOD["fill_in"]["text"].replace("___", tokenizer.mask_token)).input_ids
+    outputs = model(torch.tensor([ids]), output_attentions=True)
+    result = ask(client, "fill_in")
+    blanks = [place for place, number in enumerate(ids) if number == tokenizer.mask_token_id]
+    assert len(result["pieces"]) == len(ids) and [blank["position"] for blank in result["blanks"]] == blanks
+    for place, blank in zip(blanks, result["blanks"], strict=True):
+        likeliest(blank["candidates"], outputs.logits[0, place], 3)
+        ids[place] = int(outputs.logits[0, place].argmax())
+    assert result["text"] == tokenizer.decode(ids, skip_special_tokens=True)
+    torch.testing.assert_close(torch.tensor(result["attentions"]), torch.cat(outputs.attentions), atol=2e-6, rtol=0)
+
+
+@torch.no_grad()
+def test_a_text_goes_on_by_the_likeliest_piece(client, others_folder):
+    tokenizer = AutoTokenizer.from_pretrained(others_folder / "tiny-gpt")
+    model = AutoModelForCausalLM.from_pretrained(others_folder / "tiny-gpt").eval()
+    result = ask(client, "continue_text")
+    ids = tokenizer(GOOD["continue_text"]["text"]).input_ids
+    ids = ids[:-1] if ids[-1] == tokenizer.eos_token_id else ids
+    assert result["given"] == len(ids)
+    while len(ids) < result["given"] + 6 and ids[-1] != tokenizer.eos_token_id:
+        ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+    assert result["text"] == tokenizer.decode(ids, skip_special_tokens=True) and len(result["pieces"]) == len(ids)
+    assert result["written"] == tokenizer.decode(ids[result["given"] :], skip_special_tokens=True) != ""
+    outputs = model(torch.tensor([ids]), output_attentions=True)
+    for candidates, logits in zip(result["candidates"], outputs.logits[0], strict=True):
+        likeliest(candidates, logits, 3)
+    torch.testing.assert_close(torch.tensor(result["attentions"]), torch.cat(outputs.attentions), atol=2e-6, rtol=0)
+
+
+@torch.no_grad()
+def test_a_digit_is_read_by_a_forward_pass(client, others_folder):
+    processor = AutoImageProcessor.from_pretrained(others_folder / "tiny-vit")
+    model = AutoModelForImageClassification.from_pretrained(others_folder / "tiny-vit").eval()
+    pixels = torch.tensor(DIGIT) * 255 / 16
+    picture = Image.fromarray(pixels.round().byte().numpy()).convert("RGB")
+    outputs = model(**processor([picture], return_tensors="pt"), output_attentions=True)
+    result = ask(client, "classify_digit")
+    expected = outputs.logits[0].softmax(-1)
+    assert list(result["probabilities"].values()) == pytest.approx(expected.tolist(), abs=1e-5)
+    assert result["digit"] == model.config.id2label[int(expected.argmax())]
+    torch.testing.assert_close(torch.tensor(result["attentions"]), torch.cat(outputs.attentions), atol=2e-6, rtol=0)
+    assert math.prod(result["grid"]) + 1 == outputs.attentions[0].shape[-1] == 17
+
+
+def test_a_picture_of_shapes_is_described_by_the_captioner(client, others_folder):
+    captioner = Captioner(others_folder / "tiny-captioner", device="cpu")
+    for number in (7, 999_999):
+        (scene,) = generate("compositional", 1, number)
+        caption, result = captioner(scene.picture), ask(client, "describe_shapes", number=number)
+        assert result["caption"] == caption.text != "" and result["right"] == scene.caption
+        assert result["pieces"] == caption.tokens and len(result["pieces"]) > 3
+        assert result["log_probs"] == pytest.approx(caption.token_log_probs, abs=1e-5)
+        for kind in ("cross_attentions", "vision_attentions"):
+            torch.testing.assert_close(torch.tensor(result[kind]), getattr(caption, kind), atol=2e-6, rtol=0)
+
+
 @pytest.mark.parametrize(
     ("name", "argument"), [(name, argument) for name in GOOD for argument in GOOD[name]], ids=lambda value: value
 )
 def test_a_wrong_argument_gets_a_sentence_that_names_it(app, space, client, wire, name, argument):
     (method,) = (one for one in app.named_endpoints(space) if one.__name__ == name)
+    sentence = SENTENCE_NAMING.format(argument.removesuffix("s"))
     for value in WRONG[argument]:
         arguments = GOOD[name] | {argument: value}
         kind, answer = ask_in_json(wire, name, [arguments[one] for one in inspect.signature(method).parameters])
         assert kind == "error", (value, answer)
-        assert re.fullmatch(SENTENCE_NAMING % argument, answer["error"] or ""), (value, answer)
+        assert re.fullmatch(sentence, answer["error"] or ""), (value, answer)
     with pytest.raises(AppError) as error:
         client.predict(**GOOD[name] | {argument: WRONG[argument][0]}, api_name=f"/{name}")
-    assert re.fullmatch(SENTENCE_NAMING % argument, str(error.value))
+    assert re.fullmatch(sentence, str(error.value))
 
 
 @pytest.mark.parametrize("name", GOOD)
