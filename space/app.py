@@ -56,7 +56,7 @@ CSS = """
 #metrics .html-container { padding: 0; }
 .explained { max-width: 75em; margin: 2px 0 6px; }
 .explained[lang=ko], [data-explained=ko] .explained[lang=en] { display: none; }
-[data-explained=ko] .explained[lang=ko] { display: block; }
+[data-explained=ko] .explained[lang=ko] { display: block !important; }
 .hf-attn-results { display: grid; gap: 16px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 380px), 1fr)); }
 .hf-attn-results section { min-width: 0; border: 1px solid var(--border-color-primary); border-radius: 10px;
   padding: 12px 4px 4px; background: var(--background-fill-primary); }
