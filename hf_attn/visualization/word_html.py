@@ -65,7 +65,7 @@ def word_html(
     rows = [("word alone", alone)]
     rows += [(f"layer {number}", row) for number, row in enumerate(cosines.tolist())]
     items = "".join(
-        f'<li dir="auto" lang="">{_marked(sentence, one[2])}</li>'
+        f'<li><bdi lang="">{_marked(sentence, one[2])}</bdi></li>'
         for sentence, one in zip(sentences, found, strict=True)
     )
     head = "".join(f'<th scope="col">in {a + 1} and {b + 1}</th>' for a, b in pairs)
