@@ -13,7 +13,7 @@ PAINT = """() => {
     return;
   }
 }"""
-AXE = """async ([rules, allowed]) => {
+AXE = """async ([rules, allowed, worst]) => {
   const pen = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d");
   const luminance = () => [0.2126, 0.7152, 0.0722].reduce((sum, share, index) => {
     const value = pen.getImageData(0, 0, 1, 1).data[index] / 255;
@@ -43,7 +43,7 @@ AXE = """async ([rules, allowed]) => {
     found.push(`${id}: ${element.outerHTML.slice(0, 160)}: ${what}`);
   };
   for (const {id, impact, nodes} of violations) {
-    if (!["serious", "critical"].includes(impact)) continue;
+    if (worst && !["serious", "critical"].includes(impact)) continue;
     for (const node of nodes) note(id, node.element, node.failureSummary);
   }
   for (const {id, nodes} of incomplete) {  // what axe leaves open, as the labels of a drawing
@@ -60,8 +60,8 @@ def source():
     return files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
-def violations(page, *, rules=None, allowed=()):
-    """Serious and critical violations in a page and the frames that are shown in it, as sentences.
+def violations(page, *, rules=None, allowed=(), worst=True):
+    """Serious and critical violations, or all, in a page and the frames that are shown in it, as sentences.
 
     `rules` are the only ones to run; `allowed` are pairs of a rule and a selector of what may break it.
     """
@@ -76,5 +76,5 @@ def violations(page, *, rules=None, allowed=()):
             frame.evaluate(PAINT)
         if not frame.evaluate("!!window.axe"):
             frame.evaluate(source())
-        found += [f"{name}: {each}" for each in frame.evaluate(AXE, [rules, list(allowed)])]
+        found += [f"{name}: {each}" for each in frame.evaluate(AXE, [rules, list(allowed), worst])]
     return found
