@@ -7,12 +7,12 @@ from typing import Any
 
 import gradio as gr
 import torch
-from service import LONGEST_SENTENCE, Other, Space, checked, clean, notice
+from service import LONGEST_SENTENCE, Other, Space, checked, clean, notice, refusal
 from texts import BEGINNINGS, BLANKS, SENSES, explanation
 
 from hf_attn.data import readable_tokens
 from hf_attn.data.text import typed_ids
-from hf_attn.visualization import text_attention_html, text_steps_html, word_html
+from hf_attn.visualization import HtmlPage, text_attention_html, text_steps_html, word_html
 from hf_attn.visualization.page import escape
 from hf_attn.visualization.steps_text import read_text
 
@@ -82,12 +82,12 @@ def continued(other: Other, text: object, pieces: object) -> tuple[list[int], in
     return written[0].tolist(), len(ids), notices + cut
 
 
-def spoken(function: Callable, *arguments: Any, **options: Any) -> Any:
-    """Call a function of the package; what it refuses is said to the visitor."""
+def drawn(make: Callable[..., HtmlPage], *arguments: Any, **options: Any) -> str:
+    """Draw a page; what the package refuses is said to the visitor."""
     try:
-        return function(*arguments, **options)
+        return make(*arguments, **options)._repr_html_()
     except ValueError as error:
-        raise gr.Error(escape(str(error)), print_exception=False) from error
+        raise refusal(error) from error
 
 
 class Apart:
@@ -125,10 +125,11 @@ class Apart:
 
     def show(self, ids: list[int] | None, piece: int | None, layer: int, head: int) -> str:
         """Write the steps of one piece."""
-        if ids is None or piece is None:
+        if ids is None:
+            raise gr.Error("There is no text yet: press the button above.", print_exception=False)
+        if piece is None:
             return ""
-        page = spoken(text_steps_html, self.other.model, self.other.processor, ids, piece, layer=layer, head=head)
-        return page._repr_html_()
+        return drawn(text_steps_html, self.other.model, self.other.processor, ids, piece, layer=layer, head=head)
 
 
 class FillInTab:
@@ -197,8 +198,7 @@ class FillInTab:
             count, most = len(typed_ids(self.other.processor, line)), room(self.other, LONGEST_SENTENCE)
             if count > most:
                 raise gr.Error(f"The {name} has {count} pieces; the model reads {most}.", print_exception=False)
-        page = spoken(word_html, self.other.model, self.other.processor, lines[0], lines[1:])
-        return notice(notices), page._repr_html_()
+        return notice(notices), drawn(word_html, self.other.model, self.other.processor, lines[0], lines[1:])
 
 
 class ContinueTab:
