@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .page import HtmlPage, escape, make_page
+from . import saving
+from .page import HtmlPage, direction, escape, make_page
 
 if TYPE_CHECKING:
     from hf_attn.inference.translation import Translation
@@ -71,14 +72,18 @@ def beams_html(translations: Sequence["Translation"]) -> HtmlPage:
         pieces = "".join("" if cell is None else _cell(cell) for cell in cells)
         score = translations[index].score
         rows.append(f'<tr{best}><th scope="row"><b>{index + 1}</b><br>{score:.3f}</th>{pieces}</tr>')
+    way = direction(translations[0].target_tokens)
     title = f"{len(translations)} beams of “{translations[0].source}”"
     body = (
-        f'<h1 dir="auto">{escape(title)}</h1>'
+        f'<h1>{len(translations)} beams of “<bdi lang="">{escape(translations[0].source)}</bdi>”</h1>'
         "<p>Each row is an output, with its rank and its score (log-probability, normalised by length); a piece that "
-        "outputs share stands once. The numbers are the probabilities of the pieces, after those to the left.</p>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="beams"><table>{"".join(rows)}</table></div>'
+        "outputs share stands once. The numbers are the probabilities of the pieces, after those before them.</p>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="beams" dir="{way}">'
+        f"<table>{''.join(rows)}</table></div>"
     )
-    return make_page(title, body, style=STYLE, height=120 + 46 * len(translations))
+    numbers = {"beams": [translation.to_dict() for translation in translations]}
+    height = 160 + 46 * len(translations)
+    return make_page(title, body, style=STYLE, script=saving.DRAW, height=height, numbers=numbers, saves=("png", "svg"))
 
 
 def arrange(translations: Sequence["Translation"]) -> list[int]:
@@ -127,6 +132,6 @@ def shared_cells(translations: Sequence["Translation"]) -> list[list[Shared | No
 def _cell(cell: Shared) -> str:
     span = f' rowspan="{cell.rows}"' if cell.rows > 1 else ""
     return (
-        f'<td{span} style="--p: {0.75 * cell.probability:.3f}"><bdi>{escape(cell.token)}</bdi>'
+        f'<td{span} style="--p: {0.75 * cell.probability:.3f}"><bdi lang="">{escape(cell.token)}</bdi>'
         f"<small>{cell.probability:.2f}</small></td>"
     )

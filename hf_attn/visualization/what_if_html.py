@@ -5,15 +5,19 @@ Read `hf_attn/inference/what_if.py` for where the numbers come from.
 """
 
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from .page import HtmlPage, escape, make_page
+from . import saving
+from .page import HtmlPage, direction, escape, make_page
 
 if TYPE_CHECKING:
     from hf_attn.inference.translation import Translation
     from hf_attn.inference.what_if import Candidate, WhatIf
 
+CHOSEN = ' class="chosen" aria-current="true"'
 COLUMNS_STYLE = """
 .steps { display: flex; gap: 6px; align-items: flex-start; }
 .steps ol { list-style: none; margin: 0; padding: 0; border: 1px solid var(--edge); border-radius: 8px; flex: none;
@@ -69,19 +73,21 @@ def next_pieces_html(translation: "Translation", candidates: Sequence[Sequence["
             rows.append((token, math.exp(log_prob), True))
         columns.append(f"<ol>{likely_items(rows)}</ol>")
     body = (
-        f'<h1 dir="auto">{escape(translation.text) or "(nothing)"}</h1>'
-        '<p class="faint">Under each other, what might have been written at a step, after the underlined pieces to the '
-        "left of it.</p>"
-        '<div class="scroll" tabindex="0" role="region" aria-label="next pieces">'
-        f'<div class="steps">{"".join(columns)}</div></div>'
+        f'<h1 dir="auto" lang="">{escape(translation.text) or "(nothing)"}</h1>'
+        '<p class="faint">Under each other, what might have been written at a step, after the underlined pieces before '
+        "it.</p>"
+        '<div class="scroll" tabindex="0" role="region" aria-label="next pieces" '
+        f'dir="{direction(translation.target_tokens)}"><div class="steps">{"".join(columns)}</div></div>'
     )
-    return make_page("Next pieces", body, style=STYLE, height=280)
+    numbers = {**translation.to_dict(), "candidates": [[asdict(one) for one in step] for step in candidates]}
+    saves = ("png", "svg")
+    return make_page("Next pieces", body, style=STYLE, script=saving.DRAW, height=320, numbers=numbers, saves=saves)
 
 
 def likely_items(rows: Sequence[tuple[str, float, bool]]) -> str:
     """Write pieces with their probabilities as items of a list, (piece, probability, whether it was written) each."""
     return "".join(
-        f'<li{" class=chosen" if mine else ""} style="--p: {0.75 * probability:.3f}"><bdi>{escape(text)}</bdi>'
+        f'<li{CHOSEN if mine else ""} style="--p: {0.75 * probability:.3f}"><bdi lang="">{escape(text)}</bdi>'
         f"<small>{probability:.2f}</small></li>"
         for text, probability, mine in rows
     )
@@ -100,13 +106,18 @@ def what_if_html(answer: "WhatIf", condition: str) -> HtmlPage:
     """
     before, after = answer.before, answer.after
     same = before.target_ids == after.target_ids
+    told = re.sub("“([^”]*)”", r'“<bdi lang="">\1</bdi>”', escape(condition))
     body = (
-        f'<p class="faint">Before</p><p class="after" dir="auto">{escape(before.text) or "(nothing)"}</p>'
-        f'<p class="faint">{escape(condition)}{": the same" if same else ""}</p>'
-        f'<p class="after" dir="auto">{_marked(before, after)}</p>'
+        f'<p class="faint">Before</p><p class="after" dir="auto" lang="">{escape(before.text) or "(nothing)"}</p>'
+        f'<p class="faint">{told}{": the same" if same else ""}</p>'
+        f'<p class="after" dir="auto" lang="">{_marked(before, after)}</p>'
         f"{_table(answer)}"
     )
-    return make_page("What if", body, style=STYLE, height=520)
+    parts = {"before": before, "after": after, "rescored": answer.rescored}
+    numbers = {"condition": condition} | {name: one.to_dict() for name, one in parts.items() if one}
+    return make_page(
+        "What if", body, style=STYLE, script=saving.DRAW, height=560, numbers=numbers, saves=("png", "svg")
+    )
 
 
 def _marked(before: "Translation", after: "Translation") -> str:
@@ -135,15 +146,15 @@ def _table(answer: "WhatIf") -> str:
         kind = "" if abs(new - old) < 0.005 else "more" if new > old else "less"
         change = f"{new - old:+.2f}" if kind else "0.00"
         rows.append(
-            f'<tr><th scope="row"><bdi>{escape(token)}</bdi></th><td>{old:.2f}</td><td>{new:.2f}</td>'
+            f'<tr><th scope="row"><bdi lang="">{escape(token)}</bdi></th><td>{old:.2f}</td><td>{new:.2f}</td>'
             f'<td class="{kind}">{change}</td><td class="bars"><span class="bar old" style="--share: {old:.3f}"></span>'
             f'<span class="bar new" style="--share: {new:.3f}"></span></td></tr>'
         )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("before", "after", "change", ""))
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("before", "after", "change"))
     total = sum(answer.before.token_log_probs), sum(answer.rescored.token_log_probs)
     return (
         '<p class="faint">The probabilities of the pieces of the first, before and after</p>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="probabilities"><table><tr><td></td>{head}</tr>'
-        f'{"".join(rows)}</table></div><p class="faint">log-probability of the whole: {total[0]:.2f} before, '
-        f"{total[1]:.2f} after</p>"
+        '<div class="scroll" tabindex="0" role="region" aria-label="probabilities">'
+        f"<table><tr><td></td>{head}<td></td></tr>{''.join(rows)}</table></div>"
+        f'<p class="faint">log-probability of the whole: {total[0]:.2f} before, {total[1]:.2f} after</p>'
     )
