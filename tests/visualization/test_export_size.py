@@ -6,7 +6,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import torch
+from PIL import Image
 from scripting import load_script
+from transformers import AutoModelForCausalLM, AutoModelForImageClassification, AutoModelForMaskedLM, AutoTokenizer
 
 from hf_attn import Translator
 from hf_attn.inference.what_if import hide_words, next_pieces
@@ -18,7 +21,10 @@ from hf_attn.visualization import (
     history_html,
     metrics_html,
     next_pieces_html,
+    patches_html,
     steps_html,
+    text_attention_html,
+    text_steps_html,
     what_if_html,
 )
 
@@ -106,6 +112,23 @@ def test_history_and_metrics(sentence):
     reference, *hypotheses = [(one.text * 3).split()[:60] for one in translations[:3]]
     factors = [Factors(words, [0.1] * len(words)) for words in hypotheses]
     check(metrics_html(reference, hypotheses, factors=factors))
+
+
+@pytest.mark.parametrize(("name", "head"), [("bible-bert", AutoModelForMaskedLM), ("bible-gpt", AutoModelForCausalLM)])
+def test_texts_that_are_no_translation(sentence, name, head):
+    tokenizer = AutoTokenizer.from_pretrained(MODELS / name)
+    model = head.from_pretrained(MODELS / name).eval()
+    check(text_attention_html(model, tokenizer, sentence))
+    check(text_steps_html(model, tokenizer, sentence, 40))
+
+
+def test_pictures():
+    """A page of patches does not grow with a sentence; it must be small with its weights alone."""
+    model = AutoModelForImageClassification.from_pretrained(MODELS / "digits-vit").eval()
+    size, patch = model.config.image_size, model.config.patch_size
+    with torch.no_grad():
+        attentions = model(torch.rand(1, model.config.num_channels, size, size), output_attentions=True).attentions
+    check(patches_html(Image.new("L", (size, size)), attentions, (size // patch, size // patch)))
 
 
 @pytest.mark.browser
