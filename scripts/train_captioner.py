@@ -243,6 +243,10 @@ def main(argv: list[str] | None = None) -> dict[str, Any]:
     results: dict[str, Any] = {}
     if training_args.do_predict:
         results = measure(Captioner(model, tokenizer, image_processor), data, args, output)
+        if training_args.do_train:  # for `Caption.over_picture`
+            model.config.alignment_layer = results["attention_layer"]
+            model.config.alignment_heads = [results["attention_head"]]
+            trainer.save_model()
         output.joinpath("all_results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         print(json.dumps(results, indent=2))
     return results

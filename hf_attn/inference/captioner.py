@@ -48,6 +48,9 @@ class Caption:
             produced piece i.
         vision_attentions: the encoder's own, (layers, heads, special positions + patches, the same).
         grid: rows and columns of patches.
+        alignment_layer: the layer of the decoder in which words look at what they name, as the model's configuration
+            says, counted from 0; None for the last.
+        alignment_heads: the heads of that layer that do, counted from 0; None for all.
     """
 
     image: "Image" = field(repr=False)
@@ -59,13 +62,17 @@ class Caption:
     cross_attentions: torch.Tensor = field(repr=False)
     vision_attentions: torch.Tensor = field(repr=False)
     grid: tuple[int, int]
+    alignment_layer: int | None = field(default=None, repr=False)
+    alignment_heads: list[int] | None = field(default=None, repr=False)
 
-    def over_picture(self, layer: int = -1, heads: int | list[int] | None = None) -> torch.Tensor:
+    def over_picture(self, layer: int | None = None, heads: int | list[int] | None = None) -> torch.Tensor:
         """Lay the cross-attention out as the patches lie, without the special positions.
 
         Args:
-            layer: layer of the decoder; -1 is the last.
-            heads: one head or several to average, counted from 0; None takes all.
+            layer: layer of the decoder, counted from 0, or from the end by negative numbers; None is the one that the
+                model recommends, or else the last.
+            heads: one head or several to average, counted from 0; None takes those that the model recommends for this
+                layer, or else all.
 
         Returns:
             (pieces, rows, columns). What is missing to 1 went to the special positions.
@@ -73,7 +80,14 @@ class Caption:
         Raises:
             ValueError: if there is no such layer or head.
         """
-        return lay_out(self.cross_attentions, self.grid, layer, heads)
+        return lay_out(self.cross_attentions, self.grid, *self.choose(layer, heads))
+
+    def choose(self, layer: int | None, heads: int | list[int] | None) -> tuple[int, int | list[int] | None]:
+        """Put what the model recommends where no layer or heads are named; arguments as for `over_picture`."""
+        layers = len(self.cross_attentions)
+        recommended = layers - 1 if self.alignment_layer is None else self.alignment_layer
+        layer = recommended if layer is None else layer
+        return layer, self.alignment_heads if heads is None and layer % layers == recommended else heads
 
 
 def lay_out(
@@ -303,6 +317,8 @@ class Captioner:
                     cross_attentions=cross[row, :, :, :length],
                     vision_attentions=vision[row],
                     grid=self._grid(pixels),
+                    alignment_layer=getattr(self.model.config, "alignment_layer", None),
+                    alignment_heads=getattr(self.model.config, "alignment_heads", None),
                 )
             )
         return captions

@@ -199,7 +199,7 @@ class Translation:
         chosen = _checked_heads(heads, head_count)
         norms = None if self.value_norms is None else self.value_norms[layer, chosen]
         weights = _read(method, self.cross_attentions[layer, chosen], norms)  # (targets, sources)
-        description = f"{_NAMES[method]}, layer {layer + 1} of {layers}, {_describe_heads(chosen, head_count)}"
+        description = f"{_NAMES[method]}, layer {layer + 1} of {layers}, {describe_heads(chosen, head_count)}"
         if not words:
             return Alignment(weights, self.target_tokens, self.source_tokens, description)
         view = self.words()
@@ -279,7 +279,8 @@ def _checked_heads(heads: int | list[int] | None, count: int) -> list[int]:
     return [_checked_index("heads", heads, count)]
 
 
-def _describe_heads(chosen: list[int], count: int) -> str:
+def describe_heads(chosen: list[int], count: int) -> str:
+    """Say which heads are averaged, counted from 1."""
     if len(chosen) == 1:
         return f"head {chosen[0] + 1} of {count}"
     if chosen == list(range(count)):

@@ -15,6 +15,7 @@ import torch
 
 from hf_attn.data.images import convert_image
 from hf_attn.inference.captioner import lay_out
+from hf_attn.inference.translation import describe_heads
 
 from .extract import attention_rollout, picture_weights
 from .fonts import drawable
@@ -32,15 +33,15 @@ PANEL = 1.35  # inches
 WIDEST = 6  # panels in a row
 
 
-def caption_figure(caption: "Caption", *, layer: int = -1, heads: int | list[int] | None = None) -> "Figure":
+def caption_figure(caption: "Caption", *, layer: int | None = None, heads: int | list[int] | None = None) -> "Figure":
     """Draw where the model looked as it wrote each word.
 
     The brightest patch of a panel is the one of its largest weight, which is the number over the panel.
 
     Args:
         caption: what a `Captioner` says about a picture.
-        layer: layer of the decoder, counted from 0; -1 is the last.
-        heads: one head or several to average, counted from 0; None takes all.
+        layer: layer of the decoder, counted from 0; None is the one that the model recommends, or else the last.
+        heads: one head or several to average, counted from 0; None takes those that the model recommends, or else all.
 
     Returns:
         The figure; `figure.savefig("caption.png")` writes it.
@@ -50,7 +51,8 @@ def caption_figure(caption: "Caption", *, layer: int = -1, heads: int | list[int
     """
     if not caption.tokens:
         raise ValueError("caption is empty; there is nothing to draw")
-    weights = lay_out(caption.cross_attentions, caption.grid, layer, heads)
+    weights = caption.over_picture(layer, heads)
+    layer, heads = caption.choose(layer, heads)
     words = [token.removeprefix("▁") or token for token in caption.tokens]
     layers, head_count = caption.cross_attentions.shape[:2]
     name = f"cross-attention, layer {layer % layers + 1} of {layers}, {_heads(heads, head_count)}"
@@ -106,10 +108,8 @@ def patch_figure(
 
 
 def _heads(heads: int | list[int] | None, count: int) -> str:
-    chosen = list(range(count)) if heads is None else [heads] if isinstance(heads, int) else heads
-    if len(chosen) == 1:
-        return f"head {chosen[0] + 1} of {count}"
-    return f"mean of {count} heads" if heads is None else f"mean of heads {', '.join(str(one + 1) for one in chosen)}"
+    chosen = list(range(count)) if heads is None else [heads] if isinstance(heads, int) else list(heads)
+    return describe_heads(chosen, count)
 
 
 def _panels(image: "Image", titles: list[str], weights: torch.Tensor, caption: str) -> "Figure":

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from hf_attn.data.images import convert_image
-from hf_attn.inference.captioner import lay_out
+from hf_attn.inference.translation import describe_heads
 
 from .page import HtmlPage, direction, escape, make_page
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 BODY = """<p id="words" dir="{direction}" lang="">{words}</p>
 <div id="picture"><img alt="{text}" lang="" src="{image}">
 <div id="veil" data-columns="{columns}" style="grid-template-columns: repeat({columns}, 1fr)">{patches}</div></div>
-<p id="said">cross-attention, mean of the heads of a layer. <label>Layer <select id="layer">{layers}</select></label>
-<output id="largest"></output></p>
+<p id="said">Cross-attention. <label>Layer <select id="layer" autocomplete="off">{layers}</select></label>
+<label>Heads <select id="heads" autocomplete="off">{heads}</select></label> <output id="largest"></output></p>
 <script type="application/json" id="data">{data}</script>"""
 
 PICTURE_STYLE = """
@@ -42,15 +42,21 @@ STYLE = """
 """
 
 SCRIPT = """
-const weights = JSON.parse(document.getElementById("data").textContent);  // [layer][word][patch]
+const weights = JSON.parse(document.getElementById("data").textContent);  // [layer][choice of heads][word][patch]
 const words = [...document.querySelectorAll("#words button")], patches = [...document.querySelectorAll("#veil span")];
-const layer = document.getElementById("layer"), largest = document.getElementById("largest");
+const layer = document.getElementById("layer"), heads = document.getElementById("heads");
+const largest = document.getElementById("largest");
 const columns = Number(document.getElementById("veil").dataset.columns);
-let chosen = 0;
+const rows = () => weights[layer.selectedIndex][heads.selectedIndex];
+const peaks = rows().map((row) => Math.max(...row));
+let chosen = peaks.indexOf(Math.max(...peaks));  // the word that looks most sharply is shown first
 function show(word) {
   chosen = word;
-  const row = weights[layer.selectedIndex][word], most = Math.max(...row, 1e-9);
-  patches.forEach((patch, number) => { patch.style.opacity = 0.86 * (1 - row[number] / most); });
+  const row = rows()[word], most = Math.max(...row, 1e-9);
+  patches.forEach((patch, number) => {
+    patch.style.setProperty("--weight", row[number]);
+    patch.style.opacity = 0.86 * (1 - row[number] / most);
+  });
   words.forEach((button, number) => button.setAttribute("aria-pressed", number === word));
   const brightest = row.map((weight, number) => [weight, number]).sort((one, other) => other[0] - one[0]).slice(0, 3);
   largest.textContent = "Brightest patches: " + brightest.map(([weight, number]) =>
@@ -59,34 +65,44 @@ function show(word) {
 words.forEach((button, number) => {
   for (const event of ["mouseenter", "focus", "click"]) button.addEventListener(event, () => show(number));
 });
-layer.addEventListener("change", () => show(chosen));
-show(0);
+for (const menu of [layer, heads]) menu.addEventListener("change", () => show(chosen));
+show(chosen);
 """
 
 
-def caption_html(caption: "Caption") -> HtmlPage:
+def caption_html(caption: "Caption", *, layer: int | None = None, heads: int | list[int] | None = None) -> HtmlPage:
     """Make an interactive page of where the model looked as it wrote each word.
 
     Args:
         caption: what a `Captioner` says about a picture.
+        layer: layer of the decoder shown first, counted from 0; None is the one that the model recommends, or else the
+            last.
+        heads: head, or heads to average, shown first, counted from 0; None takes those that the model recommends, or
+            else all.
 
     Returns:
-        The page, to be shown by a notebook or saved to a file. It holds the weights of all layers, each the mean of its
-        heads, rounded to 4 decimals; the last layer is shown first.
+        The page, to be shown by a notebook or saved to a file. It holds the weights of all layers and heads, rounded to
+        4 decimals, behind two menus.
 
     Raises:
-        ValueError: if the caption is empty.
+        ValueError: if the caption is empty, or there is no such layer or head.
     """
     if not caption.tokens:
         raise ValueError("caption is empty; there is nothing to show")
-    layers, columns = caption.cross_attentions.shape[0], caption.grid[1]
-    by_layer = [lay_out(caption.cross_attentions, caption.grid, number).flatten(1) for number in range(layers)]
-    weights = [[[round(value, 4) for value in word] for word in layer.tolist()] for layer in by_layer]
-    names = [token.removeprefix("▁") or token for token in caption.tokens]
-    options = [
-        f"<option{' selected' if number == layers - 1 else ''}>{number + 1} of {layers}</option>"
+    layers, head_count = caption.cross_attentions.shape[:2]
+    caption.over_picture(layer, heads)  # refuses what is not there
+    layer, heads = caption.choose(layer, heads)
+    first = list(range(head_count)) if heads is None else [heads] if isinstance(heads, int) else list(heads)
+    choices = [list(range(head_count)), *[[number] for number in range(head_count)]][: None if head_count > 1 else 1]
+    choices += [] if first in choices else [first]
+    weights = [
+        [
+            caption.over_picture(number, chosen).flatten(1).double().mul(1e4).round().div(1e4).tolist()
+            for chosen in choices
+        ]
         for number in range(layers)
     ]
+    names = [token.removeprefix("▁") or token for token in caption.tokens]
     body = BODY.format(
         words="".join(
             f'<button type="button" dir="auto" aria-pressed="false">{escape(name)}</button>' for name in names
@@ -94,12 +110,20 @@ def caption_html(caption: "Caption") -> HtmlPage:
         direction=direction(names),
         text=escape(caption.text),
         image=image_address(caption.image),
-        columns=columns,
-        patches="<span></span>" * (caption.grid[0] * columns),
-        layers="".join(options),
+        columns=caption.grid[1],
+        patches="<span></span>" * (caption.grid[0] * caption.grid[1]),
+        layers=_options([f"{number + 1} of {layers}" for number in range(layers)], layer % layers),
+        heads=_options([describe_heads(chosen, head_count) for chosen in choices], choices.index(first)),
         data=json.dumps(weights),
     )
     return make_page("A picture and its caption", body, style=PICTURE_STYLE + STYLE, script=SCRIPT, height=460)
+
+
+def _options(entries: list[str], selected: int) -> str:
+    """Write the entries of a menu; a reloaded page begins with the one that is selected here."""
+    return "".join(
+        f"<option{' selected' if number == selected else ''}>{entry}</option>" for number, entry in enumerate(entries)
+    )
 
 
 def image_address(image: "Image") -> str:

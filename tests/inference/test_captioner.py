@@ -1,6 +1,7 @@
 """Captions are what the model's own search finds, and their weights and log-probabilities are those of every step."""
 
 import copy
+import dataclasses
 import functools
 import math
 
@@ -206,6 +207,16 @@ def test_patches_are_laid_out_row_by_row_behind_the_special_positions():
     mean = (weights[1, 0] + weights[1, 2]) / 2
     assert torch.equal(lay_out(weights, (2, 3), heads=[0, 2]).flatten(1), mean[:, 2:])
     assert torch.equal(lay_out(weights, (2, 3)).flatten(1), weights[1].mean(dim=0)[:, 2:])
+
+
+def test_where_the_model_recommends_a_head_that_is_laid_out(captioner):
+    (caption,) = captioner(pictures()[:1])
+    one = dataclasses.replace(caption, alignment_layer=0, alignment_heads=[1])
+    torch.testing.assert_close(one.over_picture(), caption.over_picture(0, 1))
+    torch.testing.assert_close(
+        one.over_picture(-1), caption.over_picture(-1, list(range(one.cross_attentions.shape[1])))
+    )
+    torch.testing.assert_close(one.over_picture(heads=0), caption.over_picture(0, 0))
 
 
 @pytest.mark.parametrize("options", [{"layer": 2}, {"layer": -3}, {"heads": 3}, {"heads": -1}, {"heads": []}])

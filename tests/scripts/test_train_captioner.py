@@ -47,6 +47,9 @@ def test_the_numbers_are_those_of_the_captions_in_the_files(trained):
     folder, results = trained
     assert results == json.loads((folder / "all_results.json").read_text())
     captioner = Captioner(folder)
+    recommended = captioner(shapes("test", 1)[0]["image"])
+    assert recommended.alignment_layer == results["attention_layer"]
+    assert recommended.alignment_heads == [results["attention_head"]]
     for split in ("test", "compositional"):
         lines = (folder / f"{split}_predictions.tsv").read_text(encoding="utf-8").splitlines()
         pairs = [line.split("\t") for line in lines]

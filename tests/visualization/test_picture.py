@@ -72,7 +72,7 @@ def test_each_word_has_a_panel_as_bright_as_its_weights(special):
     texts = [text.get_text() for text in figure.texts]
     assert texts == [
         "a red circle",
-        "cross-attention, layer 1 of 2, mean of heads 1, 3",
+        "cross-attention, layer 1 of 2, mean of heads 1, 3 of 3",
         "numbers: the largest weight",
     ]
 
@@ -164,6 +164,8 @@ def test_clear_errors():
     for options in ({"layer": 5}, {"heads": [4]}):
         with pytest.raises(ValueError, match=next(iter(options))):
             caption_figure(caption, **options)
+        with pytest.raises(ValueError, match=next(iter(options))):
+            caption_html(caption, **options)
     with pytest.raises(ValueError, match="method='gradient'"):
         patch_figure(caption.image, caption.vision_attentions, GRID, method="gradient")
     with pytest.raises(ValueError, match="2 pictures"):
@@ -176,10 +178,11 @@ def test_clear_errors():
 def test_a_page_holds_the_picture_the_words_and_the_weights():
     caption = make_caption(["a", "<img src=x onerror=alert(1)>", "red"])
     page = caption_html(caption).document
-    assert "<img src=x" not in page and page.count("<button") == 4 and page.count("<span></span>") == 6
+    assert "<img src=x" not in page and page.count('aria-pressed="false">') == 4 and page.count("<span></span>") == 6
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
     data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
-    expected = caption.cross_attentions.mean(dim=1)[:, :, 1:]
+    heads = caption.cross_attentions[..., 1:]
+    expected = torch.cat([heads.mean(dim=1, keepdim=True), heads], dim=1)
     torch.testing.assert_close(torch.tensor(data), expected, atol=6e-5, rtol=0)
     png = base64.b64decode(re.search(r"data:image/png;base64,([^\"]*)", page)[1])
     with Image.open(io.BytesIO(png)) as picture:
@@ -201,3 +204,21 @@ def test_pointing_at_a_word_lights_what_it_looked_at(open_page):
     weights = caption.cross_attentions[0].mean(dim=0)[1, 1:]
     shown = [float(patch.evaluate("patch => patch.style.opacity")) for patch in page.locator("#veil span").all()]
     assert shown == pytest.approx((0.86 * (1 - weights / weights.max())).tolist(), abs=2e-3)
+    page.locator("#heads").select_option("head 3 of 3")
+    weights = caption.cross_attentions[0, 2, 1, 1:]
+    shown = [float(patch.evaluate("patch => patch.style.opacity")) for patch in page.locator("#veil span").all()]
+    assert shown == pytest.approx((0.86 * (1 - weights / weights.max())).tolist(), abs=2e-3)
+
+
+@pytest.mark.browser
+def test_the_heads_that_the_model_recommends_are_shown_first_and_the_word_that_looks_most_sharply(open_page):
+    caption = replace(make_caption(["a", "red", "circle"]), alignment_layer=0, alignment_heads=[0, 2])
+    page = open_page(caption_html(caption).document)
+    weights = caption.cross_attentions[0, [0, 2]].mean(dim=0)[:, 1:]
+    word = int(weights.max(dim=1).values.argmax())
+    assert page.locator("#heads option:checked").text_content() == "mean of heads 1, 3 of 3"
+    assert page.locator("#words [aria-pressed=true]").all_text_contents() == [[*"a red circle </s>".split()][word]]
+    shown = [float(patch.evaluate("patch => patch.style.opacity")) for patch in page.locator("#veil span").all()]
+    assert shown == pytest.approx((0.86 * (1 - weights[word] / weights[word].max())).tolist(), abs=2e-3)
+    assert caption_figure(caption).texts[-2].get_text() == "cross-attention, layer 1 of 2, mean of heads 1, 3 of 3"
+    assert caption_figure(caption, layer=1).texts[-2].get_text() == "cross-attention, layer 2 of 2, mean of 3 heads"
