@@ -60,11 +60,10 @@ class TranslateTab:
                     unit = gr.Radio(VIEWS, value="words", label="Show", min_width=140)
         opened = gr.State([])  # names of the checkpoints that this visitor has opened
         if self.space.checkpoints:
-            with gr.Accordion("Another checkpoint", open=False), gr.Row(equal_height=True):
-                named = gr.Textbox(
-                    label="Hub id, or folder on the machine of this Space", max_lines=1, scale=4, min_width=240
-                )
-                opens = gr.Button("Open", scale=1, min_width=80)
+            with gr.Accordion("Another checkpoint", open=False):
+                gr.HTML(explanation("checkpoint"))
+                named = gr.Textbox(label="Hub id, or folder on the machine of this Space", max_lines=1)
+                opens = gr.Button("Open")
         button = gr.Button("Translate", variant="primary")
         notices = gr.HTML(visible=False, elem_id="translate-notices")
         results = gr.HTML(elem_id="results", apply_default_css=False)

@@ -50,6 +50,13 @@ EXPLANATIONS = {
         "단어를 가리키거나 Tab 키로 옮겨 가면, 그 단어를 만들 때 본 단어들이 Attention 가중치만큼 밝아집니다. 한 "
         "행의 가중치 합은 1입니다. 히트맵에서 진한 칸이 가중치가 큰 곳입니다.",
     ),
+    "checkpoint": (
+        "A translator by its id on the Hugging Face Hub, or as a folder on the machine that runs this Space: Marian, "
+        "BART, T5 or a model of hf_attn, with weights in safetensors files of at most 1 GB. It stands in your list "
+        "alone.",
+        "Hugging Face Hub의 id나 이 Space를 실행하는 컴퓨터의 폴더로 번역 모델을 엽니다. Marian, BART, T5, 또는 "
+        "hf_attn의 모델이며, 가중치는 safetensors 파일로 1GB까지입니다. 연 모델은 나의 목록에만 나타납니다.",
+    ),
     "steps": (
         "Attention in its steps, with the numbers of this model: scores, softmax, weighted sum, and what becomes "
         "of it. Choose an output piece, a layer and a head.",
