@@ -94,7 +94,7 @@ CHARACTERS = {
     "terminal": "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2J\x9b1m",
     "overstrike": "a\x08\x08b\rc\x0bd",
     "surrogates": "a \ud800 b \udfff c",
-    "surrogates the wrong way": "\udc00\ud83d \ude00\ud83d",
+    "surrogates the wrong way": "a \udc00\ud83d b \ude00\ud83d",
     "no characters": "\ufdd0 \ufdef \ufffe \uffff \U0001fffe \U0010ffff",
     "zero width": "a\u200bb\u200c\u200dc\ufeffd\u2060e\u00adf\u180eg",
     "bidi": "\u202etxet\u202c \u2066x\u2069 \u202ba \u061cb\u200fc",
