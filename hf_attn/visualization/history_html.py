@@ -6,6 +6,7 @@ Every alignment is a small heatmap: rows are the words of the translation, colum
 """
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,18 +23,21 @@ COLOURS = (  # on light and on dark paper
 )
 DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 4", "1 2", "12 3")
 LONGEST_LABEL = 14
+CELL, SMALL_CELL, MANY_WORDS = 15, 9, 24  # a long sentence gets small cells, so that all of it is seen at once
 STYLE = """
 h1 { font-size: 17px; font-weight: 600; margin: 0 0 10px; overflow-wrap: anywhere; }
 h2 { font-size: 15px; margin: 0 0 4px; }
 p { margin: 0 0 6px; overflow-wrap: anywhere; }
 .faint { color: var(--faint); font-size: 14px; }
-.models { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 330px), 1fr)); gap: 12px; }
+.models { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, max(330px, var(--width))), 1fr));
+  gap: 12px; align-items: start; }
 section { border: 1px solid var(--edge); border-radius: 10px; padding: 10px 12px; min-width: 0; }
 .text { font-size: 17px; }
 .flags { color: light-dark(#b42318, #fda29b); font-size: 14px; }
 svg { font: 11px system-ui, "Noto Sans", "NanumGothic", sans-serif; }
 .growth > svg { max-width: 100%; height: auto; }
 @media (max-width: 480px) { .growth > svg { font-size: 18px; } }
+svg.dense { font-size: 9px; }
 svg text { fill: var(--ink); } svg .paper { fill: none; stroke: var(--edge); } svg .cell { fill: var(--line); }
 .growth { margin-top: 14px; }
 .growth polyline { fill: none; stroke-width: 2.5; } .growth .grid { stroke: var(--edge); }
@@ -83,30 +87,42 @@ def history_html(
     """
     if not entries or len({entry.translation.source for entry in entries}) > 1:
         raise ValueError("entries must be translations of one sentence, at least one")
-    sections = "".join(map(_section, entries))
+    drawings = [
+        None if entry.translation.cross_attentions is None else alignment_svg(entry.translation.alignment())
+        for entry in entries
+    ]
+    sections = "".join(_section(entry, drawing) for entry, drawing in zip(entries, drawings, strict=True))
+    widest = max((int(re.search(r' width="(\d+)"', one)[1]) for one in drawings if one), default=0)  # type: ignore
     source = entries[0].translation.source
-    body = f'<h1 dir="auto" lang="">{escape(source)}</h1><div class="models">{sections}</div>'
+    body = (
+        f'<h1 dir="auto" lang="">{escape(source)}</h1>'
+        f'<div class="models" style="--width: {widest + 28}px">{sections}</div>'
+    )
     if growth and max(len(points) for points in growth.values()) > 1:
         body += _growth(growth, measure)
     return make_page("One sentence through the architectures", body, style=STYLE, height=700)
 
 
-def alignment_svg(alignment: "Alignment", cell: int = 15) -> str:
+def alignment_svg(alignment: "Alignment", cell: int | None = None) -> str:
     """Draw an alignment as a small heatmap.
 
     Args:
         alignment: as `Translation.alignment` gives it.
-        cell: width of a cell in pixels.
+        cell: width of a cell in pixels; None for a width that the number of words allows.
 
     Returns:
         An SVG element, whose title says what it shows.
     """
     rows, columns = alignment.target_words, alignment.source_words
-    left = 7 * max(map(_width, rows)) + 8
-    top = 5 * max(map(_width, columns)) + 12
+    dense = max(len(rows), len(columns)) > MANY_WORDS
+    cell = cell or (SMALL_CELL if dense else CELL)
+    letter = 5.7 if dense else 7
+    left = round(letter * max(map(_width, rows))) + 8
+    top = round(letter / 1.4 * max(map(_width, columns))) + 12
     width, height = left + cell * len(columns) + top // 2, top + cell * len(rows) + 2
+    look = ' class="dense"' if dense else ""
     parts = [
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" xmlns="http://www.w3.org/2000/svg">',
+        f'<svg viewBox="0 0 {width} {height}" width="{width}"{look} role="img" xmlns="http://www.w3.org/2000/svg">',
         f"<title>{escape(alignment.description)}: {escape(_summary(alignment))}</title>",
         f'<rect class="paper" x="{left}" y="{top}" width="{cell * len(columns)}" height="{cell * len(rows)}"/>',
     ]
@@ -125,13 +141,13 @@ def alignment_svg(alignment: "Alignment", cell: int = 15) -> str:
     return "".join(parts) + "</svg>"
 
 
-def _section(entry: Entry) -> str:
+def _section(entry: Entry, drawing: str | None) -> str:
     translation = entry.translation
     picture = (
         '<p class="faint">one vector for the whole sentence: there is no attention to draw</p>'
-        if translation.cross_attentions is None
+        if drawing is None
         else f'<div class="scroll" tabindex="0" role="region" aria-label="alignment of {escape(entry.name)}">'
-        f"{alignment_svg(translation.alignment())}</div>"
+        f"{drawing}</div>"
     )
     flags = f'<p class="flags">{escape(", ".join(entry.flags))}</p>' if entry.flags else ""
     probability = math.exp(sum(translation.token_log_probs) / max(len(translation.token_log_probs), 1))

@@ -43,13 +43,15 @@ def test_each_cell_is_as_dark_as_its_weight_and_lies_in_its_row_and_column():
     assert root.find(f"{SVG}title").text.endswith("le looks at the, chat looks at cat")
 
 
+@pytest.mark.parametrize("count", [1, 40])
 @pytest.mark.parametrize("word", ["소녀는", "supercalifragilistic", "x"])
-def test_labels_have_room(word):
-    alignment = Alignment(torch.ones(1, 1), [word], [word], "weights")
+def test_labels_have_room(word, count):
+    alignment = Alignment(torch.ones(1, count), [word], [word] * count, "weights")
     root = ElementTree.fromstring(alignment_svg(alignment))
     paper = next(one for one in root.iter(f"{SVG}rect"))
-    shown = [one.text for one in root.iter(f"{SVG}text")][1]
-    width = sum(11 if "가" <= letter <= "힣" else 6.5 for letter in shown)  # of 11 pixel letters
+    shown = [one.text for one in root.iter(f"{SVG}text")][-1]
+    size = 11 if count == 1 else 9  # pixels of a letter
+    width = sum(size if "가" <= letter <= "힣" else 0.59 * size for letter in shown)
     assert float(paper.get("x")) >= width and len(shown) <= 14
 
 
