@@ -14,7 +14,7 @@ from hf_attn.studies.perplexity_bleu import sure_of
 from hf_attn.visualization.metrics_html import Factors, metrics_html
 
 SURE, CONFIDENCE, VOCABULARY = "sure", 0.5, 10_000
-SURE_LABEL = "a translator sure of its own words, asked for the reference"
+SURE_LABEL = "a translator half sure of its own words"
 
 
 class MetricsTab:
@@ -34,7 +34,7 @@ class MetricsTab:
         names += [(f"{language_codes(name)}, {architecture_name(name)}", name) for name in self.space.models]
         with gr.Row():
             with gr.Column(min_width=280):
-                source = gr.Textbox(LECTURE["source"], label="Source (read by a model alone)")
+                source = gr.Textbox(LECTURE["source"], label="Source (for perplexity under a model)")
                 reference = gr.Textbox(LECTURE["reference"], label="Reference", elem_id="reference")
             with gr.Column(min_width=280):
                 first = gr.Textbox(LECTURE["first"], label="Translation 1", elem_id="first")

@@ -106,7 +106,7 @@ def test_the_perplexity_under_a_model_is_that_of_a_forward_pass(visit, server, m
     open_tab(page, "Metrics lab")
     framed(page, "#metrics", "They disagree")
     source, texts = "Where is the girl?", ["Où est la fille ?", "La fille lit."]
-    page.get_by_label("Source (read by a model alone)").fill(source)
+    page.get_by_label("Source (for perplexity under a model)").fill(source)
     compute(page, texts[0], *texts)
     framed(page, "#metrics", "La fille lit .")
     for label, name in (
