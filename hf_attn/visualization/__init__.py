@@ -19,8 +19,8 @@ from .steps import attention_steps
 from .steps_html import steps_html, text_steps_html
 from .steps_text import text_steps
 from .text_html import text_attention_html
-from .word_html import word_html
 from .what_if_html import next_pieces_html, what_if_html
+from .word_html import word_html
 
 if TYPE_CHECKING:
     from .comparison import head_error_rates, learning_curves, quality_by_length, training_seconds
@@ -57,6 +57,7 @@ __all__ = [
     "to_bertviz",
     "training_seconds",
     "what_if_html",
+    "word_html",
 ]
 
 _WITH_MATPLOTLIB = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .alignment_page import SCRIPT, STYLE
 from .extract import require_weights
-from .page import HtmlPage, direction, embed, escape, make_page
+from .page import HtmlPage, direction, embed, escape, make_page, menu
 
 if TYPE_CHECKING:
     from hf_attn.inference.translation import Alignment, Translation, Words
@@ -169,22 +169,13 @@ def _controls(methods: list[str], views: Views, first: tuple[int, int, int]) -> 
     # a description ends with its heads: "cross-attention weights, layer 3 of 3, mean of 4 heads"
     heads = [re.sub(r"^.*layer \d+ of \d+, ", "", view.description) for view in views[0][0]]
     menus = [
-        _menu(name, label, options, selected)
+        menu(name, label, options, selected)
         for name, label, options, selected in zip(
             ("method", "layer", "heads"), ("Method", "Layer", "Heads"), (methods, layers, heads), first, strict=True
         )
         if len(options) > 1
     ]
     return f'<div class="controls">{"".join(menus)}</div>\n' if menus else ""
-
-
-def _menu(name: str, label: str, options: list[str], selected: int) -> str:
-    entries = "".join(
-        f'<option value="{value}"{" selected" if value == selected else ""}>{escape(option)}</option>'
-        for value, option in enumerate(options)
-    )
-    # autocomplete="off": a reloaded page shows what its caption says, not the last choice
-    return f'<label>{label}<select id="{name}" autocomplete="off">{entries}</select></label>'
 
 
 def _word_buttons(words: list[str]) -> str:

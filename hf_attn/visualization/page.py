@@ -148,6 +148,23 @@ def _buttons(numbers: Any, saves: Sequence[str]) -> str:
     return row if numbers is None else f'{row}\n<script type="application/json" id="numbers">{embed(numbers)}</script>'
 
 
+def menu(name: str, label: str, options: list[str], selected: int) -> str:
+    """Write a labelled menu, whose values are the numbers of its options.
+
+    Args:
+        name: its id.
+        label: what stands before it.
+        options: what can be chosen; is escaped here.
+        selected: which of them is chosen at first.
+    """
+    entries = "".join(
+        f'<option value="{value}"{" selected" if value == selected else ""}>{escape(option)}</option>'
+        for value, option in enumerate(options)
+    )
+    # autocomplete="off": a reloaded page shows what its caption says, not the last choice
+    return f'<label>{label}<select id="{name}" autocomplete="off">{entries}</select></label>'
+
+
 def embed(content: Any) -> str:
     """Write content as JSON for a script element, in ASCII and without the characters of markup."""
     text = json.dumps(content, separators=(",", ":"))  # ASCII: no U+2028

@@ -5,16 +5,14 @@ One file without outside links; see `page.py`. `picture.py` draws the same as a 
 token alone; `picture_html.py` makes a page of a picture and its caption.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
-from .alignment_html import _menu
 from .alignment_page import STYLE as SHARED_STYLE
 from .extract import attention_rollout, picture_weights
-from .page import HtmlPage, escape, make_page
+from .page import HtmlPage, embed, escape, make_page, menu
 from .picture_html import PICTURE_STYLE, image_address
 
 if TYPE_CHECKING:
@@ -198,15 +196,13 @@ def patches_html(
     counts = {"layer": layers, "heads": heads}
     body = BODY.format(
         classes=_classes(probabilities) if probabilities else "",
-        menus="".join(_menu(name, *parts) for name, parts in options.items() if counts.get(name) != 1),
+        menus="".join(menu(name, *parts) for name, parts in options.items() if counts.get(name) != 1),
         special="".join(outside),
         image=image_address(image),
         columns=columns,
         patches="".join(_asker(name) for name in named),
         table=_table(titles, rows, columns),
-        data=json.dumps(
-            {"weights": _whole(weights), "rollout": _whole(attention_rollout(weights))}, separators=(",", ":")
-        ),
+        data=embed({"weights": _whole(weights), "rollout": _whole(attention_rollout(weights))}),
     )
     narrow = f"@container (max-width: {NARROWEST * columns}px) {{ #veil .number {{ display: none; }} }}\n"
     style = SHARED_STYLE + PICTURE_STYLE + STYLE + narrow
