@@ -2,12 +2,8 @@
 """Nothing that a visitor asks goes elsewhere: not to the network, not to the disk, not to a page of statistics."""
 
 import json
-import os
-import re
 import subprocess
 import sys
-import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -15,65 +11,10 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 from space.questions import GOOD, PAGE, SENTENCE
+from space.watching import WATCH, files, watched_space
 from space.wire import Session
 
 ROOT = Path(__file__).parents[2]
-WATCH = """
-import ipaddress, os, runpy, sys
-
-WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.link", "os.symlink", "os.truncate", "tempfile.mkstemp",
-           "tempfile.mkdtemp", "sqlite3.connect", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
-
-def watch(event, arguments):
-    if event == "socket.connect":
-        address = arguments[1]
-        if isinstance(address, tuple) and not ipaddress.ip_address(address[0].split("%")[0]).is_loopback:
-            print("REQUEST", address, flush=True)
-    elif event == "socket.getaddrinfo" and arguments[0] not in ("127.0.0.1", "localhost", "0.0.0.0", "::1", None):
-        print("REQUEST", arguments[0], flush=True)
-    elif event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITE and arguments[0] != os.devnull:
-        print("WRITTEN", arguments[0], flush=True)
-    elif event in CHANGES:
-        print("WRITTEN", event, arguments, flush=True)
-
-sys.addaudithook(watch)
-sys.argv = [sys.argv[1]]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
-
-
-@contextmanager
-def watched_space(models, folder):
-    """Start the Space in a process that tells of requests and writes; give its address and its log."""
-    places = {"HOME": "home", "TMPDIR": "tmp", "HF_HOME": "hf", "GRADIO_TEMP_DIR": "gradio", "XDG_CACHE_HOME": "cache"}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "GRADIO_"))}
-    environment |= {name: str(folder / place) for name, place in places.items()}
-    environment |= {"SPACE_MODELS": str(models), "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    for place in (*places.values(), "work"):
-        (folder / place).mkdir(parents=True)
-    log = folder.parent / f"{folder.name}.txt"
-    command = [sys.executable, "-c", WATCH, str(ROOT / "space" / "app.py")]
-    with open(log, "w") as output:
-        process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=folder / "work"
-        )
-    try:
-        for _ in range(600):
-            found = re.search(r"Running on local URL: +(http://\S+)", log.read_text())
-            if found or process.poll() is not None:
-                break
-            time.sleep(0.2)
-        assert found, log.read_text()
-        yield found[1], log
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def files(folder):
-    """Everything that lies in a folder, and when it was changed."""
-    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
 
 @pytest.mark.slow
@@ -127,7 +68,7 @@ def test_no_file_goes_in_or_out(server, tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
     answer = httpx.post(f"{server}gradio_api/upload", files={"files": ("a.txt", b"hello")})
-    assert answer.status_code == 413
+    assert answer.status_code == 404
     for path in (secret, ROOT / "space" / "app.py", "/etc/passwd"):
         assert httpx.get(f"{server}gradio_api/file={path}").status_code in (403, 404)
     assert httpx.get(f"{server}monitoring/summary").status_code != 200
