@@ -240,21 +240,17 @@ def test_pictures_need_only_what_the_space_requires(others_folder):
 def inked(lines):
     """What a pen draws, dot by dot: lines are enlarged to the height of 32 dots, and a pixel counts those of its 4 x 4
     dots whose middle is within the pen."""
-    pen, points = 2.7, [point for line in lines for point in line]
-    low, high = ([edge(point[axis] for point in points) for axis in (0, 1)] for edge in (min, max))
-    size = max(high[0] - low[0], high[1] - low[1])
+    pen, points = 2.7, np.array([point for line in lines for point in line], float)
+    low, high = points.min(axis=0), points.max(axis=0)
+    size = max(high - low)
     scale = (32 - 2 * pen) / size if size >= 8 else 1
+    parts = [np.linspace(one, other, 200) for line in lines for one, other in zip(line, line[1:] or line)]
+    passed = 16 + scale * (np.concatenate(parts) - (low + high) / 2)  # where the pen was
     pixels = [0] * 64
     for y in range(32):
         for x in range(32):
-            nearest = math.inf
-            for line in lines:
-                for one, other in zip(line, line[1:] or line):
-                    for step in range(101):
-                        place = [a + (b - a) * step / 100 for a, b in zip(one, other)]
-                        at = [16 + scale * (place[axis] - (low[axis] + high[axis]) / 2) for axis in (0, 1)]
-                        nearest = min(nearest, math.dist(at, (x + 0.5, y + 0.5)))
-            pixels[8 * (y // 4) + x // 4] += nearest <= pen
+            nearest = np.hypot(*(passed - (x + 0.5, y + 0.5)).T).min()
+            pixels[8 * (y // 4) + x // 4] += int(nearest <= pen)
     return pixels
 
 
