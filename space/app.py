@@ -228,4 +228,6 @@ def lay_out_translators(demo: gr.Blocks, space: Space, private: dict[str, Any]) 
 
 
 if __name__ == "__main__":
+    # gradio imports it at the first call, where it is installed, and lets it write; nothing here is drawn with it
+    sys.modules["matplotlib"] = None  # type: ignore[assignment]
     build(MODELS, OPEN_CHECKPOINTS, REMOTE_CODE).launch(**LAUNCH)

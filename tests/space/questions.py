@@ -20,7 +20,7 @@ GOOD = {
     "describe_shapes": {"number": 7},
 }
 PAGE = {  # what fills each part of the page, from which inputs
-    "results": (SENTENCE, [RNN, TRANSFORMER], 4, "words"),
+    "results": (SENTENCE, [RNN, TRANSFORMER], 4, "words", None),
     "steps": (SENTENCE, RNN),
     "history": (SENTENCE, "en-fr", 1),
     "what-if": (SENTENCE, TRANSFORMER, "Hide source words"),

@@ -27,8 +27,9 @@ class Session:
 
     def press(self, shown, *inputs):
         """Send the event that fills the component with this id from so many inputs; give all its outputs."""
-        number = next(number for number, count, last in self.events if (count, last) == (len(inputs), shown))
-        asked = {"data": inputs, "fn_index": number, "session_hash": self.hash}
+        numbers = [number for number, count, last in self.events if (count, last) == (len(inputs), shown)]
+        assert numbers, f"no event fills {shown!r} from {len(inputs)} inputs; there are {self.events}"
+        asked = {"data": inputs, "fn_index": numbers[0], "session_hash": self.hash}
         self.wire.post("gradio_api/queue/join", json=asked).raise_for_status()
         with self.wire.stream("GET", "gradio_api/queue/data", params={"session_hash": self.hash}) as stream:
             messages = [json.loads(line.removeprefix("data: ")) for line in stream.iter_lines() if line]
