@@ -69,7 +69,12 @@ if (window.frameElement) {
   }
   follow();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(follow));
-  new ResizeObserver(() => { frame.style.height = document.body.offsetHeight + "px"; }).observe(document.body);
+  function fit() {
+    const height = document.body.offsetHeight + "px";
+    if (frame.style.height !== height) frame.style.height = height;
+  }
+  new ResizeObserver(fit).observe(document.body);
+  new MutationObserver(fit).observe(frame, {attributeFilter: ["style"]});  // what surrounds it may write it once more
 }
 """
 

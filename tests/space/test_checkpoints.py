@@ -514,6 +514,9 @@ def test_a_visitor_opens_a_folder_and_nobody_else_has_it(open_server, browser, t
     box.press("Enter")
     page.get_by_role("heading", name=str(folder)).wait_for()
     results(page, 3)
+    for frame in results(page, 3):  # those that were there before, too
+        height = frame.evaluate("document.body.offsetHeight")
+        assert frame.frame_element().bounding_box()["height"] == pytest.approx(height, abs=1)
     assert page.get_by_label(str(folder)).is_checked()
     for name in ("Bahdanau (2015)", "Transformer (2017)"):
         page.get_by_label(name).uncheck()

@@ -299,3 +299,6 @@ def test_two_pages_in_one_notebook(make_translation, open_page):
     for frame, element in zip(frames, page.locator("iframe").all(), strict=True):
         assert element.bounding_box()["height"] == pytest.approx(frame.evaluate("document.body.offsetHeight"), abs=1)
         assert frame.evaluate("document.scrollingElement.scrollHeight <= innerHeight")
+        height = element.bounding_box()["height"]  # the Space writes frames that it keeps as they were at first
+        element.evaluate("frame => frame.setAttribute('style', 'width: 100%; height: 120px; border: 0')")
+        assert element.bounding_box()["height"] == height > 130
