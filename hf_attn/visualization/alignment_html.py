@@ -126,7 +126,8 @@ def weights_page(
         first: where among the views is what is shown first.
         names: what columns and rows are.
         directions: in which the words of columns and rows follow one another.
-        below: HTML to stand below the words; an element `data-piece="2"` in it belongs to row 2.
+        below: HTML to stand below the words; a list `data-piece="2"` in it, of what is said of row 2, is marked with
+            it, and stands beside its weights after the word in `data-says`.
         style: style sheet of that.
         sight: whether a row sees no column after its own, and if not None, how many before it, its own included.
 

@@ -156,7 +156,7 @@ SCRIPT = """
       if (!here) continue;
       const box = each.closest(".scroll"), edge = box.getBoundingClientRect().left + box.clientWidth / 2;
       box.scrollBy(each.getBoundingClientRect().left - edge, 0);
-      find("status").append(" · " + [...each.querySelectorAll("li")].slice(0, 3).map((item) =>
+      find("status").append(` · ${each.dataset.says} ` + [...each.querySelectorAll("li")].slice(0, 3).map((item) =>
         "\\u2068" + item.firstChild.textContent + "\\u2069 " + item.lastChild.textContent).join(", "));
     }
     drawLinks();

@@ -112,7 +112,7 @@ def _said(model: Any, tokenizer: PreTrainedTokenizerBase, read: Reading, pieces:
         places = [place for place in places if mask is not None and read.shown[place] == mask]
     if not places:
         return ""
-    columns = []
+    columns, says = [], "next:" if causal else "fits:"
     for place in places:
         written = _written(read, place, mask)
         found = candidates(tokenizer, read.outputs.logits[0, place], LIKELIEST, written)
@@ -120,7 +120,7 @@ def _said(model: Any, tokenizer: PreTrainedTokenizerBase, read: Reading, pieces:
         title = f"after {pieces[place]}" if causal else f"piece {place + 1}"
         columns.append(
             f'<div><p class="place" dir="auto" lang="">{escape(title)}</p>'
-            f'<ol data-piece="{place}" aria-label="{escape(title)}">{likely_items(rows)}</ol></div>'
+            f'<ol data-piece="{place}" data-says="{says}" aria-label="{escape(title)}">{likely_items(rows)}</ol></div>'
         )
     heading = "The likeliest next pieces" if causal else "The likeliest pieces in the masked places"
     known = any(_written(read, place, mask) is not None for place in places)

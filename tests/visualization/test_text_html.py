@@ -236,7 +236,8 @@ def test_pointing_and_menus(open_page):
         numbers = page.locator("#source .number").all_text_contents()
         assert numbers == [f"{weight:.2f}" if weight >= 0.005 else "" for weight in mean[5].tolist()]
         best = float(outputs.logits[0, 5].softmax(dim=0).max())
-        assert f"\u2069 {best:.2f}" in page.locator("#status").text_content().split(" · ")[1]
+        said = page.locator("#status").text_content().split(" · ")[1]
+        assert said.startswith("fits: " if masked else "next: ") and f"\u2069 {best:.2f}" in said
         assert page.locator("ol.active").get_attribute("data-piece") == "5"
         page.locator("#source .word").nth(1).hover()
         close(lit(page, "target"), mean[:, 1])
