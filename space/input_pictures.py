@@ -203,13 +203,18 @@ def read_digit(other: Other, pixels: list[int]) -> Reading:
     return Reading(image, probabilities, torch.cat(outputs.attentions).float(), grid)
 
 
-def scene_of(number: object) -> Scene:
-    """Draw the picture of shapes with a number, or refuse what is no number of one.
+def picture_number(number: object) -> int:
+    """Give the number of a picture of shapes, or refuse what is none."""
+    return checked("The number of the picture", number, 0, MOST_PICTURES - 1)
+
+
+def scene_of(number: int) -> Scene:
+    """Draw the picture of shapes with a number.
 
     The pictures are those of the test of generalisation: in each a colour and a shape come together that never did in
     training.
     """
-    (scene,) = generate("compositional", 1, checked("The number of the picture", number, 0, MOST_PICTURES - 1))
+    (scene,) = generate("compositional", 1, number)
     return scene
 
 
@@ -218,7 +223,7 @@ def sample_button(sample: dict[str, Any]) -> str:
     pixels = " ".join(map(str, sample["pixels"]))
     return (
         f'<button type="button" data-pixels="{pixels}">'
-        f'<img alt="a {sample["label"]}" src="{image_address(to_image(sample["pixels"]))}"></button>'
+        f'<img alt="digit {sample["label"]}" src="{image_address(to_image(sample["pixels"]))}"></button>'
     )
 
 
@@ -293,7 +298,7 @@ class DigitTab:
         reading = read_digit(self.other, values)
         page = patches_html(reading.image, reading.attentions, reading.grid, probabilities=reading.probabilities)
         return (
-            f'<p role="status">The model reads a <b>{escape(reading.best)}</b>, with probability '
+            f'<p role="status">The model reads <b>{escape(reading.best)}</b>, with probability '
             f"{reading.probabilities[reading.best]:.2f}.</p>{page._repr_html_()}"
         )
 
@@ -327,13 +332,14 @@ class CaptionTab:
 
     def show(self, number: object) -> str:
         """Describe a picture; write the caption, whether it is right, and where the model looked."""
-        scene = scene_of(number)
+        place = picture_number(number)
+        scene = scene_of(place)
         caption: Caption = self.other.model(scene.picture)
         judged = (
             "right, to the last word" if caption.text == scene.caption else f"wrong: it is “{escape(scene.caption)}”"
         )
         return (
             f'<div class="hf-attn-results"><section role="status"><p class="translation">{escape(caption.text)}</p>'
-            f'<p class="small">That is {judged}. (Picture {number} of the generator)</p></section></div>'
+            f'<p class="small">That is {judged}. (Picture {place} of the generator)</p></section></div>'
             f"{caption_html(caption)._repr_html_()}"
         )

@@ -123,7 +123,7 @@ def test_a_digit_is_read_as_by_the_model_alone(answers, digit_tab, space_folder)
         assert list(found["probabilities"]).index(found["digit"]) == best and found["grid"] == [4, 4]
         torch.testing.assert_close(torch.tensor(found["attentions"]), attentions, atol=1e-5, rtol=0)
         answer = digit_tab.show(sample["pixels"])
-        said = f"reads a <b>{found['digit']}</b>, with probability {probabilities[best]:.2f}"
+        said = f"reads <b>{found['digit']}</b>, with probability {probabilities[best]:.2f}"
         assert said in answer
         torch.testing.assert_close(torch.tensor(embedded(answer)["weights"]) / 1e4, attentions, atol=1e-4, rtol=0)
         bars = re.findall(r'class="value">([\d.]+)<', html.unescape(answer))
