@@ -2,7 +2,8 @@
 """The endpoints for programs, about pictures. Their docstrings are the documentation that visitors see."""
 
 import gradio as gr
-from input_pictures import EMPTY, SIDE, checked_pixels, read_digit, scene_of
+import torch
+from input_pictures import EMPTY, SIDE, checked_pixels, picture_number, read_digit, scene_of
 from service import Other, Space
 
 NAMES = ("classify_digit", "describe_shapes")
@@ -40,7 +41,7 @@ class PictureEndpoints:
             "model": other.name,
             "digit": reading.best,
             "probabilities": reading.probabilities,
-            "attentions": whole_millionths(reading.attentions),
+            "attentions": to_lists(reading.attentions),
             "grid": list(reading.grid),
         }
 
@@ -58,7 +59,7 @@ class PictureEndpoints:
             [position that is looked at]; `grid`: rows and columns of patches.
         """
         other = self.asked("caption")
-        scene = scene_of(number)
+        scene = scene_of(picture_number(number))
         caption = other.model(scene.picture)
         return {
             "model": other.name,
@@ -67,8 +68,8 @@ class PictureEndpoints:
             "correct": caption.text == scene.caption,
             "pieces": caption.tokens,
             "log_probs": caption.token_log_probs,
-            "cross_attentions": whole_millionths(caption.cross_attentions),
-            "vision_attentions": whole_millionths(caption.vision_attentions),
+            "cross_attentions": to_lists(caption.cross_attentions),
+            "vision_attentions": to_lists(caption.vision_attentions),
             "grid": list(caption.grid),
         }
 
@@ -80,6 +81,6 @@ class PictureEndpoints:
         return other
 
 
-def whole_millionths(weights) -> list:
+def to_lists(weights: torch.Tensor) -> list:
     """Give weights as lists, rounded to 6 decimals."""
     return weights.double().mul(1e6).round().div(1e6).tolist()
