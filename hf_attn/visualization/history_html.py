@@ -23,7 +23,7 @@ COLOURS = (  # on light and on dark paper
 )
 DASHES = ("none", "7 3", "2 3", "9 3 2 3", "4 4", "1 2", "12 3")
 LONGEST_LABEL = 14
-CELL, SMALL_CELL, MANY_WORDS = 15, 9, 24  # a long sentence gets small cells, so that all of it is seen at once
+CELL, SMALL_CELL, MANY_WORDS = 15, 8, 24  # a long sentence gets small cells, so that all of it is seen at once
 STYLE = """
 h1 { font-size: 17px; font-weight: 600; margin: 0 0 10px; overflow-wrap: anywhere; }
 h2 { font-size: 15px; margin: 0 0 4px; }
@@ -116,10 +116,11 @@ def alignment_svg(alignment: "Alignment", cell: int | None = None) -> str:
     rows, columns = alignment.target_words, alignment.source_words
     dense = max(len(rows), len(columns)) > MANY_WORDS
     cell = cell or (SMALL_CELL if dense else CELL)
-    letter = 5.7 if dense else 7
-    left = round(letter * max(map(_width, rows))) + 8
-    top = round(letter / 1.4 * max(map(_width, columns))) + 12
-    width, height = left + cell * len(columns) + top // 2, top + cell * len(rows) + 2
+    letter, lean = (5.5, 90) if dense else (7, 45)
+    left = round(letter * max(map(_width, rows))) + 6
+    top = round(letter * math.sin(math.radians(lean)) * max(map(_width, columns))) + 12
+    width = left + cell * len(columns) + (2 if dense else top // 2)
+    height = top + cell * len(rows) + 2
     look = ' class="dense"' if dense else ""
     parts = [
         f'<svg viewBox="0 0 {width} {height}" width="{width}"{look} role="img" xmlns="http://www.w3.org/2000/svg">',
@@ -127,7 +128,7 @@ def alignment_svg(alignment: "Alignment", cell: int | None = None) -> str:
         f'<rect class="paper" x="{left}" y="{top}" width="{cell * len(columns)}" height="{cell * len(rows)}"/>',
     ]
     for number, word in enumerate(columns):
-        place = f"translate({left + (number + 0.7) * cell:.1f} {top - 4}) rotate(-45)"
+        place = f"translate({left + (number + (0.85 if dense else 0.7)) * cell:.1f} {top - 4}) rotate(-{lean})"
         parts.append(f'<text transform="{place}" lang="">{escape(_short(word))}</text>')
     for number, word in enumerate(rows):
         y = top + (number + 0.75) * cell
