@@ -70,8 +70,9 @@ CSS = """
 .dark .hf-attn-results .flags li { color: #fda29b; }
 iframe { color-scheme: light; }
 .dark iframe { color-scheme: dark; }
-body { --color-accent: var(--primary-700); --focus: #1a56db; }
-body.dark { --color-accent: var(--primary-500); --focus: #8ab4f8; }
+body { --color-accent: var(--primary-700); --focus: #1a56db; --checkbox-border-color: var(--neutral-500) !important; }
+body.dark { --color-accent: var(--primary-500); --focus: #8ab4f8;
+  --checkbox-border-color: var(--neutral-400) !important; }
 .gradio-container :focus-visible { outline: 3px solid var(--focus) !important; outline-offset: 1px; }
 textarea, input { unicode-bidi: plaintext; }
 @media (prefers-reduced-motion: reduce) {
