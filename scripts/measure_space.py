@@ -9,7 +9,7 @@ starts ``space/app.py`` with the shipped models in a process of its own and asks
     parallel  50 calls of several endpoints from 8 clients at once: the same answers as one after the other?
     memory    of the process, every 100 of 1,000 calls, by clients that come and go: flat?
 
-It takes about four minutes on two cores, and prints a table. The machine should be idle otherwise; the load average is
+It takes some minutes on two cores, and prints a table. The machine should be idle otherwise; the load average is
 printed with the figures. A Space that runs elsewhere has an address, ``--url http://127.0.0.1:7860``; its memory is not
 measured.
 """
@@ -43,14 +43,16 @@ WORDS = (
     ("letter", "book", "key", "picture", "paper", "bottle"),
     ("garden", "house", "kitchen", "car", "street", "church"),
 )
-BEAMS, WARM_UP, EVERY, VISIT = 4, 100, 100, 10  # a visit is so many calls of one client
+BEAMS, EVERY = 4, 100
+WARM_UP, VISIT = 300, 2  # calls before the memory is watched, and of one client: more come than the Space remembers
+PATIENT = {"timeout": 60}
 
 
 @dataclass
 class MeasureArguments:
     """What is measured."""
 
-    url: str | None = field(default=None, metadata={"help": "Address of a running Space; if not given, one is started."})
+    url: str | None = field(default=None, metadata={"help": "Address of a running Space; if none, one is started."})
     models: Path = field(default=ROOT / "space" / "models", metadata={"help": "Models of the Space that is started."})
     sentences: int = field(default=40, metadata={"help": "Sentences for the latency of each model."})
     parallel: int = field(default=50, metadata={"help": "Calls at once."})
@@ -65,7 +67,8 @@ def running_space(models: Path) -> Iterator[tuple[str, int]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    settings = {"SPACE_MODELS": str(models), "GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port)}
+    settings = {"SPACE_MODELS": str(models), "TQDM_DISABLE": "1"}
+    settings |= {"GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(port)}
     command = [sys.executable, str(ROOT / "space" / "app.py")]
     process = subprocess.Popen(command, env=os.environ | settings, stdout=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}/"
@@ -141,7 +144,7 @@ def questions(names: list[str], fresh: Iterator[str], count: int) -> list[tuple]
 
 def measure_parallel(url: str, asked: list[tuple], serial: list[Any], clients: int) -> dict[str, Any]:
     """Ask the same questions all at once; the Space, which remembers 32 translations, has forgotten them meanwhile."""
-    visitors = [Client(url, verbose=False) for _ in range(clients)]
+    visitors = [Client(url, verbose=False, httpx_kwargs=PATIENT) for _ in range(clients)]
     with ThreadPoolExecutor(len(asked)) as pool:
         start = time.perf_counter()
         answers = list(pool.map(ask, itertools.cycle(visitors), asked))
@@ -164,7 +167,7 @@ def measure_memory(url: str, process: int, asked: Iterator[tuple], calls: int) -
             numbers.append(number - WARM_UP)
             sizes.append(resident_megabytes(process))
         if number % VISIT == 0:
-            client = Client(url, verbose=False)
+            client = Client(url, verbose=False, httpx_kwargs=PATIENT)
         ask(client, next(asked))
     slope = float(np.polyfit(numbers, sizes, 1)[0]) * 1000
     return {"calls": numbers, "megabytes": sizes, "megabytes_per_1000_calls": slope, "flat": slope < 0.02 * sizes[0]}
@@ -172,7 +175,7 @@ def measure_memory(url: str, process: int, asked: Iterator[tuple], calls: int) -
 
 def main(args: MeasureArguments, url: str, process: int | None) -> dict[str, Any]:
     """Measure, and print a table."""
-    fresh, client = sentences(), Client(url, verbose=False)
+    fresh, client = sentences(), Client(url, verbose=False, httpx_kwargs=PATIENT)
     names = model_names(client)
     asked = questions(names, fresh, args.parallel)
     serial = [ask(client, question) for question in asked]
@@ -184,8 +187,8 @@ def main(args: MeasureArguments, url: str, process: int | None) -> dict[str, Any
         print(f"{name:20} {found['median_ms']:6.0f} ms {found['p95_ms']:13.0f} ms")
     report["parallel"] = found = measure_parallel(url, asked, serial, args.clients)
     print(
-        f"{found['calls']} calls at once from {found['clients']} clients: {found['equal']} equal to the serial answers, "
-        f"{found['calls_per_second']:.1f} a second"
+        f"{found['calls']} calls at once from {found['clients']} clients: {found['equal']} equal to the serial "
+        f"answers, {found['calls_per_second']:.1f} a second"
     )
     if process is not None and args.calls:
         mixed = iter(questions(names, fresh, WARM_UP + args.calls + 1))

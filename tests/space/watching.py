@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+OTHERS = ("HF_", "GRADIO_", "PYTHON")  # settings that are not handed on
 WATCH = """
 import ipaddress, os, runpy, sys
 
@@ -36,16 +37,18 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 @contextmanager
-def watched_space(models, folder):
+def watched_space(models, folder, python=sys.executable, app=ROOT / "space" / "app.py"):
     """Start the Space in a process that tells of requests and writes; give its address and its log."""
     places = {"HOME": "home", "TMPDIR": "tmp", "HF_HOME": "hf", "GRADIO_TEMP_DIR": "gradio", "XDG_CACHE_HOME": "cache"}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "GRADIO_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("HF_", "GRADIO_", "PYTHON"))
+    }
     environment |= {name: str(folder / place) for name, place in places.items()}
     environment |= {"SPACE_MODELS": str(models), "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     for place in (*places.values(), "work"):
         (folder / place).mkdir(parents=True)
     log = folder.parent / f"{folder.name}.txt"
-    command = [sys.executable, "-c", WATCH, str(ROOT / "space" / "app.py")]
+    command = [str(python), "-c", WATCH, str(app)]
     with open(log, "w") as output:
         process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=folder / "work"
@@ -58,6 +61,7 @@ def watched_space(models, folder):
             time.sleep(0.2)
         assert found, log.read_text()
         yield found[1], log
+        assert process.poll() is None, log.read_text()
     finally:
         process.terminate()
         process.wait()
