@@ -90,7 +90,7 @@ def once(body: bytes, receive: Receive) -> Receive:
 def is_question(body: bytes) -> bool:
     """Tell whether something is JSON without a file in it."""
     try:
-        return not holds_file(json.loads(body))
+        return not holds_file(json.loads(body.decode("utf-8")))
     except (ValueError, RecursionError):
         return False
 
