@@ -35,8 +35,8 @@ section { border: 1px solid var(--edge); border-radius: 10px; padding: 10px 12px
 .text { font-size: 17px; }
 .flags { color: light-dark(#b42318, #fda29b); font-size: 14px; }
 svg { font: 11px system-ui, "Noto Sans", "NanumGothic", sans-serif; }
-.growth > svg { max-width: 100%; height: auto; }
-@media (max-width: 480px) { .growth > svg { font-size: 18px; } }
+.growth > svg { max-width: 100%; height: auto; overflow: visible; }
+@media (max-width: 480px) { .growth > svg { font-size: 17px; } }
 svg.dense { font-size: 9px; }
 svg text { fill: var(--ink); } svg .paper { fill: none; stroke: var(--edge); } svg .cell { fill: var(--line); }
 .growth { margin-top: 14px; }

@@ -52,7 +52,7 @@ def test_the_page_says_ranks_scores_and_probabilities():
     page = beams_html([output([1, 2]), output([1, 3])]).document
     assert page.count("<tr") == 2 and page.count('rowspan="2"') == 1 and page.count("0.50") >= 1
     for translation in (output([1, 2]), output([1, 3])):
-        assert f"<br>{translation.score:.3f}</th>" in page
+        assert f"{translation.score:.3f}</bdi></th>" in page
 
 
 def test_pieces_are_text_and_nothing_else():
