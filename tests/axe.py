@@ -14,7 +14,7 @@ PAINT = """() => {
   }
 }"""
 AXE = """async ([rules, allowed, worst]) => {
-  const pen = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d");
+  const pen = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
   const luminance = () => [0.2126, 0.7152, 0.0722].reduce((sum, share, index) => {
     const value = pen.getImageData(0, 0, 1, 1).data[index] / 255;
     return sum + share * (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
@@ -60,13 +60,13 @@ def source():
     return files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
-def violations(page, *, rules=None, allowed=(), worst=True):
+def violations(page, *, rules=None, allowed=(), worst=True, frames=True):
     """Serious and critical violations, or all, in a page and the frames that are shown in it, as sentences.
 
     `rules` are the only ones to run; `allowed` are pairs of a rule and a selector of what may break it.
     """
     found = []
-    for frame in page.frames:
+    for frame in page.frames if frames else page.frames[:1]:
         name = "page"
         if frame.parent_frame:
             element = frame.frame_element()

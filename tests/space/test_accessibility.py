@@ -1,0 +1,282 @@
+# Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
+"""The Space for everybody: axe-core finds nothing on any tab, and whoever has no mouse can do everything."""
+
+import pytest
+from axe import violations
+from space.driving import Visits, choose, fits, framed, open_tab, redrawn, results, slide, translate
+
+pytestmark = pytest.mark.browser
+
+HEBREW = "הילדה קוראת מכתב ארוך בגינה הגדולה."
+CONTRAST = ["color-contrast"]
+
+
+def pick(page, group, option):
+    """Choose one of a group of choices of the tab that is shown."""
+    page.get_by_role("group", name=group, exact=True).and_(page.locator(":visible")).get_by_label(
+        option, exact=True
+    ).check()
+
+
+def show(view):
+    """A view of the tab Translate."""
+
+    def drive(page):
+        open_tab(page, "Translate")
+        with redrawn(page, "#results"):
+            pick(page, "Show", view)
+
+    return drive
+
+
+def warned(page):
+    """A text that was cut, with what looks wrong about its translation, beside a model without attention."""
+    open_tab(page, "Translate")
+    pick(page, "Show", "words")
+    page.get_by_label("No attention (2014)").check()
+    translate(page, "The girl reads 7318. " * 40, 2)
+    page.locator("#translate-notices").wait_for()
+
+
+def opened(name, area):
+    """A tab as it opens."""
+
+    def drive(page):
+        open_tab(page, name)
+        framed(page, area)
+
+    return drive
+
+
+def apart(model, kind=""):
+    """A kind of attention of a model, step by step."""
+
+    def drive(page):
+        opened("Step by step", "#steps")(page)
+        with redrawn(page, "#steps"):
+            choose(page, "Model", model)
+        if kind:
+            with redrawn(page, "#steps"):
+                pick(page, "Attention", kind)
+
+    return drive
+
+
+def lengthened(page):
+    opened("History", "#history")(page)
+    slide(page, "Clauses", 1)
+    framed(page, "#history", "As the sentence grows")
+
+
+def heads(page):
+    opened("What if", "#what-if")(page)
+    pick(page, "Change", "Remove heads")
+    page.get_by_label("Heads taken away").get_by_label("1").check()
+    framed(page, "#what-if", "without attention to the source")
+
+
+def forced(page):
+    opened("What if", "#what-if")(page)
+    pick(page, "Change", "Write another piece")
+    page.locator("#replaced input").first.check()
+    page.locator("#instead input").first.check()
+    framed(page, "#what-if", "for “")
+
+
+def perplexity(page):
+    opened("Metrics lab", "#metrics")(page)
+    with redrawn(page, "#metrics"):
+        choose(page, "Perplexity under", "EN → KO, Bahdanau (2015)")
+
+
+def inside(name, area):
+    """A tab within that of other inputs."""
+
+    def drive(page):
+        open_tab(page, "Other inputs")
+        opened(name, area)(page)
+
+    return drive
+
+
+def blank_apart(page):
+    inside("Fill in a blank", "#filled")(page)
+    page.get_by_role("button", name="One piece, step by step").and_(page.locator(":visible")).click()
+    page.locator("#filled-piece input").first.check()
+    framed(page, "#filled-steps", "How the model read")
+
+
+def meanings(page):
+    inside("Fill in a blank", "#filled")(page)
+    page.get_by_role("button", name="One word, two meanings").click()
+    page.locator("#sense-word input, #sense-word textarea").fill("girl")
+    for number, sentence in enumerate(("The girl reads.", "Where is the girl?", ""), start=1):
+        page.locator(f"#sentence-{number} textarea, #sentence-{number} input").fill(sentence)
+    page.get_by_role("button", name="Compare").click()
+    framed(page, "#senses", "Word alone")
+
+
+STATES = {
+    "Translate": lambda page: results(page, 2),
+    "Translate, pieces": show("pieces"),
+    "Translate, next pieces": show("next pieces"),
+    "Translate, beams": show("beams"),
+    "Translate, with warnings": warned,
+    "Steps": opened("Step by step", "#steps"),
+    "Steps without attention": apart("EN → FR, No attention (2014)"),
+    "Steps of a convolution": apart("EN → FR, ConvS2S (2017)"),
+    "Steps of a decoder": apart("EN → FR, Transformer (2017)", "to what it has read"),
+    "Steps of an encoder": apart("EN → FR, Transformer (2017)", "of the source to itself"),
+    "History": lengthened,
+    "What if: words": opened("What if", "#what-if"),
+    "What if: heads": heads,
+    "What if: pieces": forced,
+    "Metrics": opened("Metrics lab", "#metrics"),
+    "Metrics of a model": perplexity,
+    "Fill in": inside("Fill in a blank", "#filled"),
+    "Fill in, step by step": blank_apart,
+    "Fill in, meanings": meanings,
+    "What comes next": inside("What comes next", "#continued"),
+    "A digit": inside("A digit", "#digit"),
+    "A caption": inside("A caption", "#caption"),
+}
+TABS = [
+    "Translate",
+    "Steps",
+    "History",
+    "What if: words",
+    "Metrics",
+    "Fill in",
+    "What comes next",
+    "A digit",
+    "A caption",
+]
+
+
+@pytest.fixture(scope="module")
+def visited(browser, server):
+    """One visit for all."""
+    visits = Visits(browser)
+    page = visits(server)
+    results(page, 2)
+    yield page
+    assert visits.end() == []
+
+
+@pytest.fixture
+def page(visited):
+    """The page, wide, light and in English."""
+    look(visited, 1280, False)
+    return visited
+
+
+def look(page, width, dark):
+    """Change the window and the theme, and wait until the frames have followed."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")  # themes change at once
+    page.wait_for_function(
+        """dark => document.body.classList.contains("dark") === dark
+          && !document.getAnimations().some(each => each.playState === "running")
+          && [...document.querySelectorAll("iframe")].filter(frame => frame.checkVisibility()).every(frame =>
+            frame.contentDocument.documentElement.style.colorScheme === (dark ? "dark" : "light"))""",
+        arg=dark,
+    )
+
+
+def titles(page):
+    """The titles of the frames that are shown."""
+    return page.locator("iframe:visible").evaluate_all("frames => frames.map(frame => frame.title)")
+
+
+def explained(page):
+    """The languages in which the tab that is shown is explained."""
+    return set(page.locator(".explained:visible").evaluate_all("texts => texts.map(text => text.lang)"))
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_axe_finds_nothing_serious(page, state):
+    STATES[state](page)
+    assert explained(page) == {"en"}
+    found = violations(page)
+    look(page, 1280, True)
+    found += violations(page, rules=CONTRAST)
+    pick(page, "Explanations", "한국어")
+    look(page, 320, True)
+    assert explained(page) == {"ko"}
+    found += violations(page, rules=CONTRAST, frames=False)
+    look(page, 320, False)
+    found += violations(page)
+    pick(page, "Explanations", "English")
+    assert found == []
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_frame_says_what_it_shows_and_nothing_is_wider_than_the_window(page, state):
+    STATES[state](page)
+    shown = titles(page)
+    assert shown and all(shown) and len(set(shown)) == len(shown)
+    for width in (640, 320):  # a window of 1280 at 200 %, and the narrowest
+        look(page, width, False)
+        assert fits(page, width)
+
+
+def test_without_models_too(visit, app, tmp_path):
+    demo = app.build(tmp_path)
+    _, url, _ = demo.launch(prevent_thread_lock=True, quiet=True, **app.LAUNCH)
+    try:
+        page = visit(url)
+        page.get_by_role("alert").wait_for()
+        assert violations(page) == []
+    finally:
+        demo.close()
+
+
+def test_an_error_is_announced_and_can_be_read(page):
+    open_tab(page, "Translate")
+    page.locator("#text textarea").fill(" ")
+    page.get_by_role("button", name="Translate").and_(page.locator(":visible")).click()
+    page.get_by_role("alert").filter(has_text="There is nothing to translate").first.wait_for()
+    for dark in (False, True):
+        look(page, 1280, dark)
+        assert violations(page, frames=False) == []
+    translate(page, "Where is the girl?", 2)
+
+
+REACHED = """() => {  // what the tab key should reach, here and in frames
+  const documents = [document, ...[...document.querySelectorAll("iframe")].filter(frame => frame.checkVisibility())
+    .map(frame => frame.contentDocument)];
+  window.expected = documents.flatMap(each =>
+    [...each.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter(element =>
+      !element.disabled && element.tabIndex >= 0 && element.checkVisibility({visibilityProperty: true})));
+  const first = document.createElement("button");
+  document.body.prepend(first);
+  first.focus();
+  first.remove();
+  return window.expected.length;
+}"""
+FOCUS = """() => {
+  let element = document.activeElement;
+  while (element?.contentDocument) element = element.contentDocument.activeElement;
+  const style = getComputedStyle(element);
+  return [window.expected.indexOf(element), style.outlineStyle + " " + style.outlineWidth + " " + style.outlineColor,
+    element.outerHTML.slice(0, 120)];
+}"""
+
+
+@pytest.mark.parametrize("state", TABS)
+def test_the_tab_key_reaches_everything_and_shows_where_it_is(page, state):
+    STATES[state](page)
+    reached = []
+    for _ in range(page.evaluate(REACHED) + 1):
+        page.keyboard.press("Tab")
+        number, outline, element = page.evaluate(FOCUS)
+        if number >= 0:
+            assert outline == "solid 3px rgb(26, 86, 219)", element
+        reached.append(number)
+    missing = page.evaluate(
+        "reached => window.expected.filter((_, i) => !reached.includes(i)).map(each => each.outerHTML.slice(0, 120))",
+        reached,
+    )
+    assert missing == []
+    top = [number for number in reached if number >= 0]
+    assert top == sorted(top) or page.locator("iframe:visible").count()
