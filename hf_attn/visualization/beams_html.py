@@ -71,7 +71,9 @@ def beams_html(translations: Sequence["Translation"]) -> HtmlPage:
         best = ' class="best"' if index == 0 else ""
         pieces = "".join("" if cell is None else _cell(cell) for cell in cells)
         score = translations[index].score
-        rows.append(f'<tr{best}><th scope="row"><b>{index + 1}</b><br><bdi dir="ltr">{score:.3f}</bdi></th>{pieces}</tr>')
+        rows.append(
+            f'<tr{best}><th scope="row"><b>{index + 1}</b><br><bdi dir="ltr">{score:.3f}</bdi></th>{pieces}</tr>'
+        )
     way = direction(translations[0].target_tokens)
     title = f"{len(translations)} beams of “{translations[0].source}”"
     body = (
