@@ -98,7 +98,8 @@ DESCRIBE = """() => {
 }"""
 SHOW_LANGUAGE = "language => { document.documentElement.dataset.explained = language; return language; }"
 REMEMBER = """(text, models) => {
-  const query = new URLSearchParams({tab: "%s", text, models: [].concat(models).join(",")});
+  const start = text.slice(0, 1000);  // more is not read, and an address that is too long reaches nobody
+  const query = new URLSearchParams({tab: "%s", text: start, models: [].concat(models).join(",")});
   history.replaceState(null, "", "?" + query);
 }"""
 LAUNCH: dict[str, Any] = {
