@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 import torch
@@ -140,9 +140,8 @@ class FillInTab:
     """
 
     def __init__(self, space: Space):
-        found = space.other("fill-in")
-        assert found is not None
-        self.other, self.apart = found, Apart(found)
+        self.other = cast(Other, space.other("fill-in"))
+        self.apart = Apart(self.other)
 
     def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
         """Lay out the tab."""
@@ -209,9 +208,8 @@ class ContinueTab:
     """
 
     def __init__(self, space: Space):
-        found = space.other("continue")
-        assert found is not None
-        self.other, self.apart = found, Apart(found)
+        self.other = cast(Other, space.other("continue"))
+        self.apart = Apart(self.other)
 
     def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
         """Lay out the tab."""
