@@ -6,11 +6,15 @@ import re
 import sys
 import unicodedata
 from types import SimpleNamespace
+from urllib.parse import quote, unquote
 
 import gradio as gr
+import httpx
 import pytest
 import torch
 from hostile import HOSTILE, NOTHING, Tags
+from space.driving import open_tab, redrawn
+from space.watching import files, watched_space
 
 SENTENCE = "The old teacher reads a long letter in the garden."
 BENIGN = [SENTENCE, "There are 7318 girls, أين البنت؟", "the girl reads " * 40]
@@ -170,3 +174,139 @@ def test_errors_show_what_was_typed_as_text(tabs):
         lambda: tabs.go_on.show("a", attack),
     ):
         refusal(call)
+
+
+@pytest.fixture(scope="module")
+def watched(space_folder, tmp_path_factory):
+    """The address of a Space that is watched; at the end nothing may have been written, asked for, or broken."""
+    folder = tmp_path_factory.mktemp("hostile") / "watched"
+    with watched_space(space_folder, folder) as (url, log):
+        httpx.get(url).raise_for_status()
+        before, written = files(folder), log.read_text().count("WRITTEN")
+        yield url
+        assert files(folder) == before and len(before) >= 6
+        told = log.read_text()
+        assert told.count("WRITTEN") == written and "REQUEST" not in told and "Traceback" not in told, told[-3000:]
+
+
+def ask(wire, path, body):
+    """Send JSON, in which a lone surrogate is escaped, and give the event that answers."""
+    headers = {"content-type": "application/json"}
+    event = wire.post(f"gradio_api/{path}", content=json.dumps(body), headers=headers).raise_for_status().json()
+    answer = wire.get(f"gradio_api/{path}/{event['event_id']}").content.decode("utf-8")
+    return re.match(r"event: (\w+)\ndata: (.*)\n", answer).groups()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("endpoint", ["translate", "next_pieces", "metrics", "fill_in", "continue_text"])
+def test_hostile_text_over_the_wire(watched, app, endpoint):
+    with httpx.Client(base_url=watched, timeout=60) as wire:
+        for kind, text in (HOSTILE | NOTHING).items():
+            data = {
+                "translate": [text, RNN, 1],
+                "next_pieces": [text, TRANSFORMER, 1, 2],
+                "metrics": [SENTENCE, text],
+                "fill_in": [f"___ {text}", 2],
+                "continue_text": [text, 2, 2],
+            }[endpoint]
+            event, answer = ask(wire, f"call/{endpoint}", {"data": data})
+            if kind in NOTHING and endpoint != "fill_in":
+                assert event == "error" and "is empty: type a sentence." in answer
+                continue
+            assert event == "complete", (kind, answer)
+            result = json.loads(answer)[0]
+            if endpoint in ("translate", "next_pieces"):
+                assert result["source"] == app.clean(text)[0]
+            if endpoint == "metrics":
+                assert 0 <= result["bleu_4"] <= 1
+
+
+def test_hostile_links_open_the_page_with_their_text(server, app):
+    with httpx.Client(base_url=server, timeout=60) as wire:
+        number = next(one["id"] for one in wire.get("config").json()["dependencies"] if one["api_name"] == "reopen")
+        for kind, text in HOSTILE.items():
+            if len(text) > 1000:  # no address is as long
+                continue
+            value = quote(text, errors="surrogatepass")
+            link = f"gradio_api/queue/join?text={value}&tab=steps&models={value}&{value}={value}&__theme={value}"
+            session = f"link{list(HOSTILE).index(kind)}"
+            wire.post(link, json={"data": [], "fn_index": number, "session_hash": session}).raise_for_status()
+            told = wire.get("gradio_api/queue/data", params={"session_hash": session}).text
+            (answer,) = re.findall(r'data: (.*"process_completed".*)', told)
+            output = json.loads(answer)["output"]
+            assert app.clean(unquote(value))[0] in output["data"], (kind, output)
+            assert not [one for one in output["data"] if isinstance(one, str) and one.startswith("<iframe")]
+
+
+TYPE = """([text, before]) => {
+  for (const box of document.querySelectorAll("textarea")) {
+    if (!box.checkVisibility()) continue;
+    box.value = before + JSON.parse(text);
+    box.dispatchEvent(new Event("input", {bubbles: true}));
+  }
+}"""
+LEARN = """learn => {
+  const known = window.known ??= new Set(), found = [], fresh = name => !known.has(name) && found.push(name);
+  const read = (place, page) => {
+    for (const one of page.querySelectorAll("*")) {
+      fresh(place + one.tagName);
+      for (const attribute of one.attributes) fresh(place + "@" + attribute.name.replace(/^(data-|svelte-).*/, "$1"));
+      if (place === "page " && ["SCRIPT", "BASE", "META"].includes(one.tagName)) fresh(one.outerHTML);
+    }
+    if (page.defaultView.pwned !== undefined) found.push("pwned");
+  };
+  read("page ", document);
+  for (const frame of document.querySelectorAll("iframe")) {
+    const page = frame.contentDocument;
+    read("frame ", page);
+    fresh(`${page.scripts.length} scripts and ${page.querySelectorAll("style").length} styles`);
+    if (!frame.srcdoc || page.querySelector("iframe")) found.push("a frame");
+  }
+  if (learn) found.forEach(name => known.add(name));
+  return found;
+}"""
+TABS = [  # the way to a tab, its button, what shows the answer, what is put before a text
+    (["Translate"], "Translate", "#results", ""),
+    (["Step by step"], "Take apart", "#steps", ""),
+    (["History"], "Translate with all", "#history", ""),
+    (["What if"], "Translate", "#what-if", ""),
+    (["Metrics lab"], "Compute", "#metrics", ""),
+    (["Other inputs", "Fill in a blank"], "Fill in", "#filled", "___ "),
+    (["Other inputs", "What comes next"], "Go on", "#continued", ""),
+]
+
+
+@pytest.mark.browser
+def test_hostile_text_stays_text_on_the_page(visit, app, watched):
+    page = visit(watched)
+    page.set_default_timeout(60_000)
+    page.locator("#results iframe").first.wait_for()
+    page.get_by_label("Bahdanau (2015)").uncheck()
+    visible_button = page.locator("button:visible")
+
+    def send(text, button, area, before):
+        with redrawn(page, area):
+            page.evaluate(TYPE, [json.dumps(text), before])
+            page.get_by_role("button", name=button, exact=True).and_(visible_button).click()
+
+    for way, button, area, before in TABS:
+        for name in way:
+            open_tab(page, name)
+        page.locator(f"{area} iframe").first.wait_for()
+        for text in ("Where is the girl?", *BENIGN[1:]):
+            send(text, button, area, before)
+            page.evaluate(LEARN, True)
+    wrong = []
+    for number, (way, button, area, before) in enumerate(TABS):
+        for name in way:
+            open_tab(page, name)
+        for kind, text in list(HOSTILE.items())[max(0, number - 1) :: 6 if number else 1]:
+            send(text, button, area, before)
+            found = page.evaluate(LEARN, False)
+            if not number:
+                frame = page.locator("#results iframe").element_handle().content_frame()
+                *words, _ = frame.locator("#source .text").all_text_contents()
+                shown, line = "".join("".join(words).split()), "".join(app.clean(text)[0].split())
+                found += [] if shown and line.startswith(shown) else [(line, shown)]
+            wrong += [(way[-1], kind, found)] if found else []
+    assert not wrong
