@@ -162,11 +162,11 @@ def _section(entry: Entry, drawing: str | None) -> str:
 def _growth(growth: Mapping[str, Sequence[tuple[int, float]]], measure: str) -> str:
     """Draw one line a model over the number of words, with a key and a table of the same numbers."""
     lengths = sorted({words for points in growth.values() for words, _ in points})
-    width, height, left, bottom = 560, 230, 40, 30
+    width, height, left, top, bottom = 560, 230, 48, 14, 30
 
     def place(words: int, value: float) -> tuple[float, float]:
         x = left + (words - lengths[0]) / max(lengths[-1] - lengths[0], 1) * (width - left - 12)
-        return x, 8 + (1 - value) * (height - bottom - 8)
+        return x, top + (1 - value) * (height - bottom - top)
 
     grid = "".join(
         f'<line class="grid" x1="{left}" x2="{width - 12}" y1="{y:.1f}" y2="{y:.1f}"/>'
