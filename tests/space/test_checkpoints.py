@@ -23,6 +23,7 @@ from hub.hub_stand_in import run_hub, use_hub
 from safetensors.torch import load_file
 from space.conftest import PAIRS
 from space.driving import SENTENCE, Visits, close, lit, results
+from space.wire import Session
 from teaching import teach
 from transformers import (
     AutoTokenizer,
@@ -496,6 +497,21 @@ def test_no_endpoint_opens_a_checkpoint(open_server, theirs):
     assert "/translate" in named and "/open" not in named
     with pytest.raises(AppError, match="There is no such model"):
         client.predict(SENTENCE, str(theirs / "marian"), 1, api_name="/translate")
+
+
+def test_a_visitor_cannot_claim_to_have_opened_a_checkpoint(open_server, theirs):
+    """What a visitor has opened is kept by the server; what comes over the wire in its place counts for nothing."""
+    folder, first, second = str(theirs / "marian"), Session(open_server.url), Session(open_server.url)
+    ask = ("results", SENTENCE, [folder], 1, "words", [folder])
+    with pytest.raises(ValueError, match="not in the list of choices|There is no such model"):
+        first.press(*ask)
+    opens = next(function for function in open_server.demo.fns.values() if function.name == "open")
+    first.events = [(opens._id, 4, "models")]
+    first.press("models", folder, None, "en-fr", [])
+    first.events = second.events
+    assert f"<h3>{folder}</h3>" in first.press(*ask)[1]
+    with pytest.raises(ValueError, match="not in the list of choices|There is no such model"):
+        second.press(*ask)
 
 
 @pytest.mark.browser
