@@ -1,16 +1,19 @@
 """scripts/build_space.py puts together what a Space needs, and what it puts together starts by itself."""
 
-import os
-import re
+import json
 import runpy
 import subprocess
 import sys
-import sysconfig
 import time
 import zipfile
 from pathlib import Path
 
+import httpx
 import pytest
+from gradio_client import Client
+from space.questions import GOOD, PAGE
+from space.watching import watched_space
+from space.wire import Session
 
 from hf_attn import __version__
 from hf_attn.data import train_tokenizer
@@ -52,10 +55,10 @@ def built(models, tmp_path_factory):
 
 def test_what_is_in_it(built, models):
     wheel = f"hf_attn-{__version__}-py3-none-any.whl"
-    assert sorted(path.name for path in built.iterdir()) == sorted(
-        ["README.md", "app.py", "models", "requirements.txt", wheel]
-    )
-    for name in ("README.md", "app.py"):
+    copied = [path.name for path in (ROOT / "space").glob("*.py")] + ["README.md", "digits.json"]
+    assert {"app.py", "service.py", "endpoints.py", "tab_translate.py", "texts.py"} < set(copied)
+    assert sorted(path.name for path in built.iterdir()) == sorted([*copied, "models", "requirements.txt", wheel])
+    for name in copied:
         assert (built / name).read_bytes() == (ROOT / "space" / name).read_bytes()
     stored = {path.relative_to(built / "models").as_posix() for path in (built / "models").rglob("*") if path.is_file()}
     shipped = {path.relative_to(models).as_posix() for path in models.rglob("*") if path.is_file()}
@@ -95,57 +98,34 @@ def test_mistakes_get_a_sentence(models, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def ask(python, space, tmp_path):
-    """Start the app with this interpreter outside the repository, and translate by its endpoint."""
-    client = pytest.importorskip("gradio_client")
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPACE_MODELS")}
-    log = tmp_path / "log.txt"
-    with open(log, "w") as output:
-        process = subprocess.Popen(
-            [python, "app.py"], cwd=space, stdout=output, stderr=subprocess.STDOUT,
-            env={**environment, "PYTHONUNBUFFERED": "1", "GRADIO_SERVER_NAME": "127.0.0.1"},
-        )  # fmt: skip
-    try:
-        for _ in range(900):
-            found = re.search(r"Running on local URL: +(http://\S+)", log.read_text())
-            if found or process.poll() is not None:
-                break
-            time.sleep(0.2)
-        assert found, log.read_text()
-        result = client.Client(found[1], verbose=False).predict(
-            "where is the girl ?", "en-fr-bahdanau", 2, api_name="/attention"
-        )
-        assert len(result["cross_attentions"][0][0]) == len(result["target_tokens"])
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def new_environment(folder):
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    return folder / "bin" / "python"
+NOT_NEEDED = ("matplotlib", "datasets", "sklearn", "evaluate", "sacrebleu", "nltk", "jiwer", "accelerate")
 
 
 @pytest.mark.slow
-def test_it_starts_in_a_fresh_environment(built, tmp_path):
-    """hf_attn comes from the wheel; what else it needs is borrowed, so that no network is needed."""
-    python = new_environment(tmp_path / "environment")
-    (wheel,) = built.glob("*.whl")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel], check=True)
-    purelib = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True
-    ).stdout.strip()
-    Path(purelib, "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    where = subprocess.run(
-        [python, "-c", "import hf_attn; print(hf_attn.__file__)"], capture_output=True, text=True, cwd=tmp_path
+def test_it_starts_from_its_own_requirements_and_answers_every_question(tmp_path):
+    """Installed by pip, from where pip installs all else; with the models that are shipped. Half a minute when idle."""
+    built, python = tmp_path / "built", tmp_path / "environment" / "bin" / "python"
+    done = build(built)
+    assert done.returncode == 0, done.stderr
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "environment"], check=True)
+    install = [python, "-m", "pip", "install", "--quiet", "--requirement", "requirements.txt"]
+    installed = subprocess.run(install, cwd=built, capture_output=True, text=True)
+    assert installed.returncode == 0, installed.stderr
+    look = (
+        "import hf_attn, importlib.util; print(hf_attn.__file__); "
+        f"print([name for name in {NOT_NEEDED} if importlib.util.find_spec(name)])"
     )
-    assert where.stdout.startswith(str(tmp_path / "environment")), where.stderr
-    ask(python, built, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.network
-def test_it_starts_from_its_own_requirements(built, tmp_path):
-    python = new_environment(tmp_path / "environment")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", "requirements.txt"], check=True, cwd=built)
-    ask(python, built, tmp_path)
+    found = subprocess.run([python, "-c", look], cwd=tmp_path, capture_output=True, text=True).stdout.splitlines()
+    assert found[0].startswith(str(tmp_path / "environment")) and found[1] == "[]"
+    with watched_space(built / "models", tmp_path / "watched", python, built / "app.py") as (url, log):
+        client = Client(url, verbose=False, httpx_kwargs={"timeout": 60})
+        named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+        assert set(named) == {f"/{name}" for name in GOOD} and len(named) == 12
+        for name, arguments in GOOD.items():
+            assert client.predict(**arguments, api_name=f"/{name}"), name
+        visitor = Session(url)
+        for shown, inputs in PAGE.items():
+            assert "<iframe" in json.dumps(visitor.press(shown, *inputs)), shown
+        time.sleep(3)  # it goes on, and asks nobody for anything
+        assert httpx.get(url).status_code == 200
+        assert "REQUEST" not in log.read_text(), log.read_text()
