@@ -37,6 +37,7 @@ def test_it_measures_a_space_that_it_starts(tmp_path, monkeypatch, capsys):
     assert "en-it-transformer" in printed and "6 equal to the serial answers" in printed and "in 1,000 calls" in printed
 
 
+@pytest.mark.slow
 def test_a_space_that_does_not_start_is_told_of(tmp_path):
     script = load_script("scripts/measure_space.py")
     shutil.copytree(MODELS / "en-fr-none", tmp_path / "nameless")
