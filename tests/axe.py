@@ -13,7 +13,7 @@ PAINT = """() => {
     return;
   }
 }"""
-AXE = """async ([rules, allowed, worst]) => {
+AXE = """async ([contrasts, worst]) => {
   const pen = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
   const luminance = () => [0.2126, 0.7152, 0.0722].reduce((sum, share, index) => {
     const value = pen.getImageData(0, 0, 1, 1).data[index] / 255;
@@ -35,13 +35,11 @@ AXE = """async ([rules, allowed, worst]) => {
     return (Math.max(behind, text) + 0.05) / (Math.min(behind, text) + 0.05);
   }
   const options = {resultTypes: ["violations", "incomplete"], iframes: false, elementRef: true};
-  if (rules) options.runOnly = {type: "rule", values: rules};
+  if (contrasts) options.runOnly = {type: "rule", values: ["color-contrast"]};
+  if (contrasts === false) options.rules = {"color-contrast": {enabled: false}};
   const {violations, incomplete} = await axe.run(document, options);
   const found = [];
-  const note = (id, element, what) => {
-    if (allowed.some(([rule, selector]) => rule === id && element.matches(selector))) return;
-    found.push(`${id}: ${element.outerHTML.slice(0, 160)}: ${what}`);
-  };
+  const note = (id, element, what) => found.push(`${id}: ${element.outerHTML.slice(0, 160)}: ${what}`);
   for (const {id, impact, nodes} of violations) {
     if (worst && !["serious", "critical"].includes(impact)) continue;
     for (const node of nodes) note(id, node.element, node.failureSummary);
@@ -60,10 +58,14 @@ def source():
     return files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
 
-def violations(page, *, rules=None, allowed=(), worst=True, frames=True):
-    """Serious and critical violations, or all, in a page and the frames that are shown in it, as sentences.
+def violations(page, *, contrasts=None, worst=True, frames=True):
+    """What is wrong with a page and the frames that are shown in it, as sentences.
 
-    `rules` are the only ones to run; `allowed` are pairs of a rule and a selector of what may break it.
+    Args:
+        page: a page of Playwright.
+        contrasts: True for the contrast of texts alone, False for all but that, which takes most of the time.
+        worst: only what is serious or critical.
+        frames: look into the frames.
     """
     found = []
     for frame in page.frames if frames else page.frames[:1]:
@@ -76,5 +78,5 @@ def violations(page, *, rules=None, allowed=(), worst=True, frames=True):
             frame.evaluate(PAINT)
         if not frame.evaluate("!!window.axe"):
             frame.evaluate(source())
-        found += [f"{name}: {each}" for each in frame.evaluate(AXE, [rules, list(allowed), worst])]
+        found += [f"{name}: {each}" for each in frame.evaluate(AXE, [contrasts, worst])]
     return found
