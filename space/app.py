@@ -187,7 +187,9 @@ def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None
             links = lay_out_translators(demo, space, private)
         if space.others:
             with gr.Tab("Other inputs", id="inputs"):
-                InputsTab(space).lay_out(private)
+                inner, more = InputsTab(space).lay_out(private)
+                links |= more
+    groups = [tabs, inner] if space.others else [tabs]
 
     def reopen(request: gr.Request) -> Any:
         query = request.query_params if request else {}
@@ -195,16 +197,19 @@ def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None
         named = query.get("models", "").split(",")  # models, or a pair of languages for all that translate it
         names = [name for one in named for name in space.models if one in (name, pair_of(name))]
         text = clean(query["text"])[0] if query.get("text", "").strip() else EXAMPLES[0]
-        there = [block.id for block in tabs.children if isinstance(block, gr.Tab)]
         # what a link does not name stays as it is: somebody may have clicked or typed already
-        updates: list[Any] = [gr.Tabs(selected=wanted) if "tab" in query and wanted in there else gr.skip()]
+        updates: list[Any] = [gr.skip()] * len(groups)
+        for number, group in enumerate(groups):
+            if "tab" in query and wanted in [block.id for block in group.children if isinstance(block, gr.Tab)]:
+                updates[0] = gr.Tabs(selected="inputs")
+                updates[number] = gr.Tabs(selected=wanted)
         for name, (tab, link) in links.items():
             updates += tab.opened(text, names) if asked and name == wanted else [gr.skip()] * len(link.opened)
-        return updates if links else updates[0]  # one output is no list
+        return updates if len(updates) > 1 else updates[0]  # one output is no list
 
-    outputs = [tabs, *[component for _, link in links.values() for component in link.opened]]
+    outputs = [*groups, *[component for _, link in links.values() for component in link.opened]]
     opened = demo.load(reopen, None, outputs, api_visibility="private")
-    if links:
+    if space.models:
         opened.then(**links["translate"][1].show)
     for name, (_, link) in links.items():
         link.shown.then(None, link.remembered, None, js=REMEMBER % name, api_visibility="private")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import gradio as gr
 import torch
-from service import LONGEST_SENTENCE, Other, Space, checked, clean, notice, refusal
+from service import LONGEST_SENTENCE, Link, Other, Space, checked, clean, notice, refusal
 from texts import BEGINNINGS, BLANKS, SENSES, explanation
 
 from hf_attn.data import readable_tokens
@@ -143,7 +143,7 @@ class FillInTab:
         self.other = cast(Other, space.other("fill-in"))
         self.apart = Apart(self.other)
 
-    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
+    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:
         """Lay out the tab."""
         gr.HTML(explanation("fill_in"))
         text = gr.Textbox(BLANKS[0], label="Text, with ___ for each blank", lines=2, max_lines=6, elem_id="blank-text")
@@ -153,9 +153,15 @@ class FillInTab:
         results = gr.HTML(elem_id="filled", apply_default_css=False)
         self.apart.lay_out("filled", private)
         outputs = [notices, results, self.apart.ids, self.apart.piece, self.apart.steps]
-        gr.on([button.click, text.submit, tab.select], self.show, [text], outputs, **private)
+        show: dict[str, Any] = {"fn": self.show, "inputs": [text], "outputs": outputs, **private}
+        shown = gr.on([button.click, text.submit, tab.select], **show)
         with gr.Accordion("One word, two meanings", open=False):
             self.lay_out_senses(private)
+        return Link([text], [text], shown, show)
+
+    def opened(self, text: str, names: list[str]) -> list[Any]:
+        """Give the values of a link: the text."""
+        return [text]
 
     def lay_out_senses(self, private: dict[str, Any]) -> None:
         """Lay out the comparison of a word in several sentences."""
@@ -211,7 +217,7 @@ class ContinueTab:
         self.other = cast(Other, space.other("continue"))
         self.apart = Apart(self.other)
 
-    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
+    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:
         """Lay out the tab."""
         gr.HTML(explanation("continue"))
         with gr.Row():
@@ -225,7 +231,12 @@ class ContinueTab:
         self.apart.lay_out("continued", private)
         outputs = [notices, results, self.apart.ids, self.apart.piece, self.apart.steps]
         events = [button.click, text.submit, pieces.input, tab.select]
-        gr.on(events, self.show, [text, pieces], outputs, **private)
+        show: dict[str, Any] = {"fn": self.show, "inputs": [text, pieces], "outputs": outputs, **private}
+        return Link([text], [text], gr.on(events, **show), show)
+
+    def opened(self, text: str, names: list[str]) -> list[Any]:
+        """Give the values of a link: the beginning."""
+        return [text]
 
     def show(self, text: str, pieces: int) -> tuple:
         """Go on; give notices, the text with its picture, and the pieces that can be taken apart."""

@@ -94,6 +94,24 @@ def test_a_link_opens_each_tab_with_its_sentence_and_its_model(visit, server, mo
     assert linked(page)["tab"] == tab and linked(page)["models"].startswith(models[:5])
 
 
+@pytest.mark.parametrize(
+    ("tab", "title", "box", "results", "text"),
+    [
+        ("fill-in", "Fill in a blank", "#blank-text", "#filled", "The girl ___ a letter."),
+        ("continue", "What comes next", "#beginning", "#continued", "The old"),
+    ],
+)
+def test_a_link_opens_the_tabs_of_other_inputs_with_their_text(visit, server, tab, title, box, results, text):
+    page = visit(f"{server}?{urlencode({'tab': tab, 'text': text})}")
+    page.locator(f"{results} iframe").wait_for()
+    assert page.locator("[role=tab][aria-selected=true]").all_text_contents() == ["Other inputs", title]
+    assert page.locator(f"{box} textarea").input_value() == text
+    page.locator(f"{box} textarea").fill(f"{text} ___")
+    page.get_by_role("tabpanel").locator("button.primary:visible").click()
+    page.wait_for_function("wanted => new URLSearchParams(location.search).get('text') === wanted", arg=f"{text} ___")
+    assert linked(page) == {"tab": tab, "text": f"{text} ___"}
+
+
 def test_what_a_link_cannot_ask_for_is_ignored(visit, server):
     foreign = {"tab": "nowhere", "text": ATTACK, "models": "google/flan-t5-base,../en-fr-none,<b>"}
     page = visit(f"{server}?{urlencode(foreign)}")
