@@ -300,7 +300,8 @@ def test_hostile_text_stays_text_on_the_page(visit, app, watched):
     for number, (way, button, area, before) in enumerate(TABS):
         for name in way:
             open_tab(page, name)
-        for kind, text in list(HOSTILE.items())[max(0, number - 1) :: 6 if number else 1]:
+        typed = [(kind, text) for kind, text in HOSTILE.items() if len(text) < 10_000]
+        for kind, text in typed[max(0, number - 1) :: 6 if number else 1]:
             send(text, button, area, before)
             found = page.evaluate(LEARN, False)
             if not number:
