@@ -72,6 +72,7 @@ class StepsTab:
             "fn": self.take_apart,
             "inputs": [text, model],
             "outputs": [notices, shown, piece, kind, layer, head, steps],
+            "show_progress_on": steps,  # a menu that is just appearing may miss that the progress has ended
             **private,
         }
         shown_now = gr.on([button.click, text.submit, model.input, tab.select], **begin)
@@ -83,7 +84,7 @@ class StepsTab:
             **private,
         }
         gr.on([choice.input for choice in (piece, layer, head)], **shows)
-        menus: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
+        menus: dict[str, Any] = {"preprocess": False, "api_visibility": "private", "show_progress": "hidden"}
         kind.input(self.menus, [shown, kind], [piece, layer, head], **menus).then(**shows)
         return Link([text, model], [text, model], shown_now, begin)
 

@@ -63,16 +63,18 @@ class WhatIfTab:
             "fn": self.begin,
             "inputs": [text, model, change],
             "outputs": [notices, shown, change, words, kind, layer, heads, position, piece, results],
+            "show_progress_on": results,  # a control that is just appearing may miss that the progress has ended
             **private,
         }
         shown_now = gr.on([button.click, text.submit, model.input, tab.select], **begin)
         # a session that was forgotten is told so, not that its choices are no longer there
-        raw: dict[str, Any] = {"preprocess": False, "api_visibility": "private"}
+        raw: dict[str, Any] = {"preprocess": False, "api_visibility": "private", "show_progress": "hidden"}
         change.input(self.offer, [shown, change], [words, kind, layer, heads, position, piece], **raw).then(
             lambda: "", None, results, api_visibility="private"
         )
         kind.input(self.layers, [shown, kind], [layer, heads], **raw)
-        position.input(self.alternatives, [shown, position], piece, preprocess=False, **private)
+        options: dict[str, Any] = {"preprocess": False, "show_progress_on": results}
+        position.input(self.alternatives, [shown, position], piece, **options, **private)
         asked = [shown, change, words, kind, layer, heads, position, piece]
         changes = [one.input for one in (words, layer, heads, piece)]
         gr.on(changes, self.show, asked, results, preprocess=False, **private)
