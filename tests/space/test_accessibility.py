@@ -224,15 +224,22 @@ def test_without_models_too(visit, app, tmp_path):
         demo.close()
 
 
-def test_an_error_is_announced_and_can_be_read(page):
+@pytest.mark.parametrize("dark", [False, True])
+def test_an_error_is_announced_and_can_be_read(page, dark):
     open_tab(page, "Translate")
+    look(page, 1280, dark)
     page.locator("#text textarea").fill(" ")
     page.get_by_role("button", name="Translate").and_(page.locator(":visible")).click()
-    page.get_by_role("alert").filter(has_text="The text is empty").first.wait_for()
-    for dark in (False, True):
-        look(page, 1280, dark)
-        assert violations(page, frames=False) == []
+    said = page.get_by_role("status").filter(has_text="The text is empty")
+    said.wait_for()
+    said.evaluate(
+        "async said => { while (getComputedStyle(said).opacity < 1) await new Promise(requestAnimationFrame); }"
+    )
+    found = violations(page, frames=False)
+    page.get_by_role("button", name="Close", exact=True).press("Enter")
     translate(page, "Where is the girl?", 2)
+    # Gradio's own: the head of its message is a button and holds the button that closes it; both are reached
+    assert [each for each in found if not ("nested-interactive" in each and "toast-header" in each)] == []
 
 
 def test_a_sentence_from_right_to_left_is_read_so(page):
