@@ -10,7 +10,6 @@ from hf_attn import Translator
 
 SENTENCE = "We did not see the three red books."
 WAIT = 60_000  # milliseconds; a loaded machine is slow
-LANGUAGES = {"en-fr": "EN → FR", "en-ko": "EN → KO"}
 
 
 class Visits:
