@@ -75,7 +75,7 @@ body.dark { --color-accent: var(--primary-500); --focus: #8ab4f8;
   --checkbox-border-color: var(--neutral-400) !important; }
 .gradio-container :focus-visible { outline: 3px solid var(--focus) !important; outline-offset: 1px; }
 textarea, input { unicode-bidi: plaintext; }
-.toast-close { color: inherit !important; }
+.toast-close { color: inherit !important; opacity: 1 !important; }
 @media (prefers-reduced-motion: reduce) {
   .gradio-container * { animation-duration: 1ms !important; animation-iteration-count: 1 !important;
     transition-duration: 1ms !important; }
