@@ -3,11 +3,11 @@
 
 from dataclasses import asdict
 
-from service import BEAMS, MOST_BEAMS, Space, checked, checked_kind, clean, numbers, unread
+from service import BEAMS, MOST_BEAMS, Space, checked, checked_kind, clean, numbers, to_lists, unread
 
 from hf_attn.data.words import text_words
 from hf_attn.evaluation.from_scratch import brevity_penalty, clipped_matches, sentence_bleu
-from hf_attn.inference.what_if import WhatIf, next_pieces
+from hf_attn.inference import WhatIf, next_pieces
 
 NAMES = (
     *("translate", "attention", "beams", "next_pieces"),
@@ -61,14 +61,14 @@ class Endpoints:
         translation = self.space.translation(model, result["source"], int(num_beams))
         for kind in ("cross_attentions", "encoder_attentions", "decoder_attentions"):
             weights = getattr(translation, kind)
-            result[kind] = None if weights is None else weights.double().mul(1e6).round().div(1e6).tolist()
+            result[kind] = None if weights is None else to_lists(weights)
         result["alignment"] = None
         if translation.cross_attentions is not None:
             words = translation.alignment()
             result["alignment"] = {
                 "source_words": words.source_words,
                 "target_words": words.target_words,
-                "weights": words.weights.double().mul(1e6).round().div(1e6).tolist(),
+                "weights": to_lists(words.weights),
                 "description": words.description,
             }
         return result

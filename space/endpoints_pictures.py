@@ -2,11 +2,8 @@
 """The endpoints for programs, about pictures. Their docstrings are the documentation that visitors see."""
 
 import gradio as gr
-import torch
 from input_pictures import EMPTY, SIDE, checked_pixels, picture_number, read_digit, scene_of
-from service import Other, Space
-
-NAMES = ("classify_digit", "describe_shapes")
+from service import Space, to_lists
 
 
 class PictureEndpoints:
@@ -30,7 +27,7 @@ class PictureEndpoints:
             [position that looks][position that is looked at], the class token first, then the patches row by row;
             `grid`: rows and columns of patches.
         """
-        other = self.asked("classify")
+        other = self.space.need("classify")
         if not isinstance(pixels, list) or len(pixels) != SIDE or not all(isinstance(row, list) for row in pixels):
             raise gr.Error(f"pixels must be {SIDE} rows of {SIDE} whole numbers.", print_exception=False)
         values = checked_pixels([value for row in pixels for value in row])
@@ -58,7 +55,7 @@ class PictureEndpoints:
             token first, then the patches row by row; `vision_attentions`: lists [layer][head][position that looks]
             [position that is looked at]; `grid`: rows and columns of patches.
         """
-        other = self.asked("caption")
+        other = self.space.need("caption")
         scene = scene_of(picture_number(number))
         caption = other.model(scene.picture)
         return {
@@ -72,15 +69,3 @@ class PictureEndpoints:
             "vision_attentions": to_lists(caption.vision_attentions),
             "grid": list(caption.grid),
         }
-
-    def asked(self, kind: str) -> Other:
-        """Give the model of a kind, or say that there is none."""
-        other = self.space.other(kind)
-        if other is None:
-            raise gr.Error("There is no model for this here.", print_exception=False)
-        return other
-
-
-def to_lists(weights: torch.Tensor) -> list:
-    """Give weights as lists, rounded to 6 decimals."""
-    return weights.double().mul(1e6).round().div(1e6).tolist()

@@ -1,19 +1,16 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""The endpoints for programs of the models that read one text. Their docstrings are what visitors see."""
+"""The endpoints for programs, about texts. Their docstrings are the documentation that visitors see."""
 
 from dataclasses import asdict
 from typing import Any
 
-import gradio as gr
 import torch
 from input_text import PIECES, continued, filled, with_blanks
-from service import Other, Space, checked
+from service import Other, Space, checked, to_lists
 
 from hf_attn.data import readable_tokens
 from hf_attn.inference.what_if import candidates
 from hf_attn.visualization.steps_text import read_text
-
-NAMES = ("fill_in", "continue_text")
 
 
 class TextEndpoints:
@@ -39,7 +36,7 @@ class TextEndpoints:
             blank its `position` among them and `candidates`, a list of `id`, `token` and `probability`, the likeliest
             first; `attentions`: lists [layer][head][piece that reads][piece that is read]; `notices`.
         """
-        other = self.asked("fill-in")
+        other = self.space.need("fill-in")
         ids, notices = with_blanks(other, text)
         said = self.read(other, ids, checked("count", count, 1, 20))
         places = [place for place, number in enumerate(ids) if number == other.processor.mask_token_id]
@@ -62,28 +59,20 @@ class TextEndpoints:
             `probability`, the likeliest first; `attentions`: lists [layer][head][piece that reads][piece that is read],
             0 where it is later; `notices`.
         """
-        other = self.asked("continue")
+        other = self.space.need("continue")
         ids, given, notices = continued(other, text, pieces)
         whole, written = (other.processor.decode(part, skip_special_tokens=True) for part in (ids, ids[given:]))
         said = self.read(other, ids, checked("count", count, 1, 20))
         whole = whole.removeprefix(" ")  # such a tokenizer writes the space before the first word too
         return {"model": other.name, "text": whole, "written": written, "given": given, **said, "notices": notices}
 
-    def asked(self, kind: str) -> Other:
-        """Give the model of a kind, or say that there is none."""
-        other = self.space.other(kind)
-        if other is None:
-            raise gr.Error("There is no model for this here.", print_exception=False)
-        return other
-
     def read(self, other: Other, ids: list[int], count: int) -> dict[str, Any]:
         """Let a model read pieces; give them, all weights, and what the model says in each place."""
         outputs = read_text(other.model, other.processor, ids).outputs
-        weights = torch.cat(outputs.attentions).double().mul(1e6).round().div(1e6)
         return {
             "pieces": readable_tokens(other.processor, ids),
             "candidates": [
                 [asdict(one) for one in candidates(other.processor, row, count)] for row in outputs.logits[0]
             ],
-            "attentions": weights.tolist(),
+            "attentions": to_lists(torch.cat(outputs.attentions)),
         }

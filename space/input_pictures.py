@@ -275,9 +275,7 @@ class DigitTab:
     """
 
     def __init__(self, space: Space):
-        found = space.other("classify")
-        assert found is not None
-        self.other = found
+        self.other = space.need("classify")
 
     def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
         """Lay out the tab."""
@@ -311,9 +309,7 @@ class CaptionTab:
     """
 
     def __init__(self, space: Space):
-        found = space.other("caption")
-        assert found is not None
-        self.other = found
+        self.other = space.need("caption")
 
     def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
         """Lay out the tab."""

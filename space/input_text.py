@@ -2,17 +2,16 @@
 """A text with blanks that BERT fills in, and a text that GPT goes on with."""
 
 import math
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import gradio as gr
 import torch
-from service import LONGEST_SENTENCE, Link, Other, Space, checked, clean, notice, refusal
+from service import LONGEST_SENTENCE, Link, Other, Space, checked, clean, drawn, notice
 from texts import BEGINNINGS, BLANKS, SENSES, explanation
 
 from hf_attn.data import readable_tokens
 from hf_attn.data.text import typed_ids
-from hf_attn.visualization import HtmlPage, text_attention_html, text_steps_html, word_html
+from hf_attn.visualization import text_attention_html, text_steps_html, word_html
 from hf_attn.visualization.page import escape
 from hf_attn.visualization.steps_text import read_text
 
@@ -82,14 +81,6 @@ def continued(other: Other, text: object, pieces: object) -> tuple[list[int], in
     return written[0].tolist(), len(ids), notices + cut
 
 
-def drawn(make: Callable[..., HtmlPage], *arguments: Any, **options: Any) -> str:
-    """Draw a page; what the package refuses is said to the visitor."""
-    try:
-        return make(*arguments, **options)._repr_html_()
-    except ValueError as error:
-        raise refusal(error) from error
-
-
 class Apart:
     """The part of a tab that takes one piece of a text apart.
 
@@ -140,7 +131,7 @@ class FillInTab:
     """
 
     def __init__(self, space: Space):
-        self.other = cast(Other, space.other("fill-in"))
+        self.other = space.need("fill-in")
         self.apart = Apart(self.other)
 
     def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:
@@ -214,7 +205,7 @@ class ContinueTab:
     """
 
     def __init__(self, space: Space):
-        self.other = cast(Other, space.other("continue"))
+        self.other = space.need("continue")
         self.apart = Apart(self.other)
 
     def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:

@@ -23,8 +23,8 @@ from transformers import (
     AutoTokenizer,
 )
 
-from hf_attn.inference import Captioner, Translation, Translator
-from hf_attn.inference.what_if import WhatIf, force_piece, hide_words, remove_heads
+from hf_attn.inference import Captioner, Translation, Translator, WhatIf, force_piece, hide_words, remove_heads
+from hf_attn.visualization import HtmlPage
 from hf_attn.visualization.page import escape
 
 if TYPE_CHECKING:
@@ -221,6 +221,19 @@ def refusal(error: Exception) -> gr.Error:
     return gr.Error(f"{html.escape(str(error), quote=False)}.", print_exception=False)
 
 
+def drawn(make: Callable[..., HtmlPage], *arguments: Any, **options: Any) -> str:
+    """Draw a page; what the package refuses is said to the visitor."""
+    try:
+        return make(*arguments, **options)._repr_html_()
+    except ValueError as error:
+        raise refusal(error) from error
+
+
+def to_lists(weights: torch.Tensor) -> list:
+    """Give weights as lists for programs, rounded to 6 decimals."""
+    return weights.double().mul(1e6).round().div(1e6).tolist()
+
+
 @dataclass(frozen=True)
 class Link:
     """How a link opens a tab again.
@@ -265,6 +278,13 @@ class Space:
     def other(self, kind: str) -> Other | None:
         """Give the first model of a kind that does not translate."""
         return next((other for other in self.others.values() if other.kind == kind), None)
+
+    def need(self, kind: str) -> Other:
+        """Give the first model of a kind that does not translate, or say that there is none."""
+        other = self.other(kind)
+        if other is None:
+            raise gr.Error("There is no model for this here.", print_exception=False)
+        return other
 
     def translator(self, name: str) -> Translator:
         """Give a model of the Space, or a checkpoint that a visitor has opened."""

@@ -10,7 +10,7 @@ from texts import CLAUSES, EXAMPLES, REFERENCES, explanation
 
 from hf_attn.data.words import text_words
 from hf_attn.evaluation.from_scratch import clipped_matches
-from hf_attn.visualization.history_html import Entry, history_html
+from hf_attn.visualization import Entry, history_html
 
 KNOWN, LIKELY = "share of the words of a known translation that were written", "probability of a piece"
 
@@ -54,7 +54,7 @@ class HistoryTab:
 
     def opened(self, text: str, names: list[str]) -> list[Any]:
         """Give the values of a link: text and languages."""
-        known = [pair for pair in (name[:5] for name in names) if pair in self.pairs]
+        known = [pair for pair in map(pair_of, names) if pair in self.pairs]
         return [text, known[0] if known else gr.skip()]
 
     def show(self, text: str, pair: str, added: int) -> tuple[gr.HTML, str]:

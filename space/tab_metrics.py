@@ -11,7 +11,7 @@ from texts import LECTURE, explanation
 from hf_attn.data.words import text_words
 from hf_attn.evaluation.from_scratch import chain_rule
 from hf_attn.studies.perplexity_bleu import sure_of
-from hf_attn.visualization.metrics_html import Factors, metrics_html
+from hf_attn.visualization import Factors, metrics_html
 
 SURE, CONFIDENCE, VOCABULARY = "sure", 0.5, 10_000
 SURE_LABEL = "a translator half sure of its own words"

@@ -12,9 +12,9 @@ from service import (
     architecture_of,
     checked_kind,
     clean,
+    drawn,
     language_codes,
     notice,
-    refusal,
     unread,
 )
 from texts import EXAMPLES, explanation
@@ -135,8 +135,4 @@ class StepsTab:
     def steps(self, name: str, line: str, position: int, layer: int, head: int, kind: str) -> str:
         """Write the steps of one piece."""
         translation = self.space.translation(name, line, BEAMS)
-        try:
-            page = steps_html(self.space.models[name], translation, position, layer=layer, head=head, kind=kind)
-        except ValueError as error:
-            raise refusal(error) from error
-        return page._repr_html_()
+        return drawn(steps_html, self.space.models[name], translation, position, layer=layer, head=head, kind=kind)

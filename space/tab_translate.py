@@ -23,11 +23,9 @@ from service import (
 )
 from texts import EXAMPLES, explanation
 
-from hf_attn.inference.what_if import next_pieces
-from hf_attn.visualization import alignment_html
-from hf_attn.visualization.beams_html import beams_html
+from hf_attn.inference import next_pieces
+from hf_attn.visualization import alignment_html, beams_html, next_pieces_html
 from hf_attn.visualization.page import escape
-from hf_attn.visualization.what_if_html import next_pieces_html
 
 VIEWS = ["words", "pieces", "next pieces", "beams"]
 

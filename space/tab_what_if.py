@@ -20,9 +20,9 @@ from service import (
 )
 from texts import EXAMPLES, explanation
 
-from hf_attn.inference.what_if import next_pieces
+from hf_attn.inference import next_pieces
 from hf_attn.models.multihead import MultiHeadAttention
-from hf_attn.visualization.what_if_html import what_if_html
+from hf_attn.visualization import what_if_html
 
 HIDE, HEADS, FORCE = "Hide source words", "Remove heads", "Write another piece"
 KINDS = [("to the source", "cross"), ("decoder, to what it has read", "decoder"), ("encoder, to the source", "encoder")]
