@@ -170,12 +170,12 @@ def page(visited):
 
 
 def look(page, width, dark):
-    """Change the window and the theme, and wait until the frames have followed."""
+    """Change the window and the theme, and wait until the frames have followed and nothing is being computed."""
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")  # themes change at once
     page.wait_for_function(
         """dark => document.body.classList.contains("dark") === dark
-          && !document.getAnimations().some(each => each.playState === "running")
+          && !document.querySelector(".pending") && !document.getAnimations().some(each => each.playState === "running")
           && [...document.querySelectorAll("iframe")].filter(frame => frame.checkVisibility()).every(frame =>
             frame.contentDocument.documentElement.style.colorScheme === (dark ? "dark" : "light"))""",
         arg=dark,
@@ -195,6 +195,7 @@ def explained(page):
 @pytest.mark.parametrize("state", STATES)
 def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(page, state):
     STATES[state](page)
+    look(page, 1280, False)
     shown = titles(page)
     assert shown and all(shown) and len(set(shown)) == len(shown)
     assert explained(page) == {"en"}
