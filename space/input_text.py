@@ -107,7 +107,9 @@ class Apart:
                 )
             self.steps = gr.HTML(elem_id=f"{name}-steps", apply_default_css=False)
         choices = [self.piece, layer, head]
-        gr.on([one.input for one in choices], self.show, [self.ids, *choices], self.steps, **private)
+        # a session that was forgotten is told so, not that its choices are no longer there
+        raw: dict[str, Any] = {"preprocess": False, **private}
+        gr.on([one.input for one in choices], self.show, [self.ids, *choices], self.steps, **raw)
 
     def offer(self, ids: list[int]) -> tuple[list[int], gr.Radio, str]:
         """Offer the pieces of a text; nothing is taken apart before one is chosen."""

@@ -100,6 +100,19 @@ def test_a_change_that_no_menu_offers_gets_a_sentence(server, kind, places):
                 visitor.press("what-if", None, *chosen[:place], value, *chosen[place + 1 :])
 
 
+@pytest.mark.parametrize("area", ["filled", "continued"])
+def test_a_piece_that_no_menu_offers_gets_a_sentence(server, area):
+    visitor, chosen = Session(server), [1, 0, 0]
+    with pytest.raises(ValueError, match=r"There is no text yet"):
+        visitor.press(f"{area}-steps", None, *chosen)  # as after a session that was forgotten
+    visitor.press(f"{area}-steps", *(["The ___ reads."] if area == "filled" else ["The girl", 2]))
+    assert visitor.press(f"{area}-steps", None, *chosen)[0].startswith("<iframe")
+    for place in range(3):
+        for value in NO_CHOICE:
+            with pytest.raises(ValueError, match=REFUSED):
+                visitor.press(f"{area}-steps", None, *chosen[:place], value, *chosen[place + 1 :])
+
+
 def test_many_visitors_change_their_own_sentences_at_once(app, space, server):
     tab = app.WhatIfTab(space)
 
