@@ -75,6 +75,7 @@ class TranslateTab:
             "fn": self.show,
             "inputs": [text, models, beams, unit, opened],
             "outputs": [notices, results],
+            "preprocess": False,  # a session that was forgotten no longer offers the models of other languages
             **private,
         }
         pair.input(offer, [pair, opened], models, api_visibility="private").then(**show)
@@ -109,7 +110,8 @@ class TranslateTab:
     ) -> tuple[gr.HTML, str]:
         """Translate with each chosen model; give the notices and the results."""
         line, notices = clean(text)
-        names = [name if name in (opened or []) else self.space.choose(name) for name in dict.fromkeys(models or [])]
+        asked = models if isinstance(models, list) else []
+        names = list(dict.fromkeys(name if name in (opened or []) else self.space.choose(name) for name in asked))
         if not names:
             raise gr.Error("Choose at least one model.", print_exception=False)
         if len(names) > MOST_MODELS:

@@ -113,6 +113,15 @@ def test_a_piece_that_no_menu_offers_gets_a_sentence(server, area):
                 visitor.press(f"{area}-steps", None, *chosen[:place], value, *chosen[place + 1 :])
 
 
+def test_models_of_other_languages_are_chosen_in_a_session_that_was_forgotten(server):
+    visitor, chosen = Session(server), [SENTENCE, ["en-ko-bahdanau"], 2, "words"]
+    assert "<iframe" in visitor.press("results", *chosen, None)[1]
+    for place in range(3):
+        for value in ("x" if place else 5, ["x"], [["x"]], [{}], {"a": 1}, None):
+            with pytest.raises(ValueError, match=REFUSED):
+                visitor.press("results", *chosen[:place], value, *chosen[place + 1 :], None)
+
+
 def test_many_visitors_change_their_own_sentences_at_once(app, space, server):
     tab = app.WhatIfTab(space)
 
