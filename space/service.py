@@ -186,13 +186,16 @@ def clean(text: object, name: str = "text") -> tuple[str, list[str]]:
     return line, notices
 
 
-def unread(translation: Translation) -> list[str]:
-    """Say what the model did not read, if anything: a tokenizer may need many pieces for few characters."""
-    source = unicodedata.normalize("NFC", translation.source)
-    end = max((span[1] for span in translation.source_spans if span), default=0)
-    if end >= len(source):
+def unread(translation: Translation, target: bool = False) -> list[str]:
+    """Say what the model did not read of the source, or of a given target: a tokenizer may need many pieces for few
+    characters."""
+    text, spans = translation.source, translation.source_spans
+    if target:
+        text, spans = translation.text, translation.target_spans
+    text, end = unicodedata.normalize("NFC", text), max((span[1] for span in spans if span), default=0)
+    if end >= len(text):
         return []
-    return [f"The model read {LONGEST_SENTENCE} pieces, up to “{source[:end][-20:]}”; what comes after was cut off."]
+    return [f"The model read {len(spans)} pieces, up to “{text[:end][-20:]}”; what comes after was cut off."]
 
 
 def checked(name: str, value: object, low: int, high: int) -> int:

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import gradio as gr
-from service import Space, architecture_name, clean, language_codes, notice
+from service import Space, architecture_name, clean, language_codes, notice, unread
 from texts import LECTURE, explanation
 
 from hf_attn.data.words import text_words
@@ -70,6 +70,7 @@ class MetricsTab:
             scored = self.space.models[name].score(
                 [line] * 2, [clean(first)[0], clean(second)[0]], return_attention=False
             )
+            notices += [*unread(scored[0]), *[sentence for one in scored for sentence in unread(one, target=True)]]
             factors = [Factors(one.target_tokens, list(map(math.exp, one.token_log_probs))) for one in scored]
             told = (
                 f"{architecture_name(name)}, {language_codes(name)}: the pieces of the translation, given the source."

@@ -93,7 +93,7 @@ class WhatIfTab:
         allowed = self.changes(name)
         change = change if change in allowed else allowed[0]
         source = translation.words().source_words
-        longest = max(range(len(source)), key=lambda number: len(source[number]))
+        longest = max(range(max(len(source) - 1, 1)), key=lambda number: len(source[number]))  # the last is the end
         hidden = [longest] if change == HIDE else []
         offered = self.offer(shown, change, hidden)
         result = self.show(shown, change, hidden, "cross", 0, [], None, None)

@@ -126,6 +126,26 @@ def test_what_a_model_does_not_read_is_said(endpoints, translate_tab, steps_tab)
     assert len(page.encode("utf-8")) < 1_500_000
 
 
+def test_what_a_model_does_not_read_of_a_text_that_it_scores_is_said(app, space):
+    tab, source, target = app.MetricsTab(space), "입력 문장입니다. " * 20, "번역된 문장입니다. " * 20
+    assert not tab.show("We eat.", "Nous mangeons.", "Nous mangeons.", "Nous", "en-fr-bahdanau")[0].visible
+    for texts in (
+        (source, "Nous", "Nous", "Nous"),
+        ("We eat.", "Nous", target, "Nous"),
+        ("We", "Nous", "Nous", target),
+    ):
+        notice, page = tab.show(*texts, "en-fr-bahdanau")
+        long = next(text for text in texts if len(text) > 50)
+        read = re.search("The model read 120 pieces, up to “(.*)”; what", notice.value)[1]
+        assert notice.visible and len(read) == 20 and read in long and page.startswith("<iframe")
+
+
+def test_the_end_of_the_sentence_is_no_word_to_hide_at_first(app, space):
+    for text in ("We.", "I"):
+        *_, page = app.WhatIfTab(space).begin(text, "en-fr-bahdanau", "Hide source words")
+        assert f"without attention to “&lt;bdi lang=&quot;&quot;&gt;{text[:1]}" in page
+
+
 def test_failures_are_flagged(endpoints, translate_tab, space, monkeypatch):
     class Flag:
         kind, detail = "lost_number", "<3>"
