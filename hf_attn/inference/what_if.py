@@ -12,18 +12,20 @@ Read `translator.py` for how translations are made and scored.
 
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.modeling_outputs import BaseModelOutput, BaseModelOutputWithPastAndCrossAttentions
 
 from hf_attn.data.tokenizer import readable_tokens
 from hf_attn.models.checks import is_whole
 from hf_attn.models.multihead import MultiHeadAttention
 
 from .decoding import Decoding, decode_batch, start_id
+from .ensemble import vocab_limits
 from .sides import Side, output_side
 from .translation import Translation
 from .translator import Translator
@@ -186,8 +188,9 @@ def force_piece(translator: Translator, translation: Translation, position: int,
         ValueError: if there is no such position or piece, or the output would be longer than `max_new_tokens`.
     """
     _check_one_line(translation)
-    (position,) = _numbers("position", position, len(translation.target_ids))
-    (piece,) = _numbers("piece", piece, len(translator.target_tokenizer))
+    (position,) = _numbers("position", [position], len(translation.target_ids))
+    known = min(len(translator.target_tokenizer), vocab_limits(translator.model)[1])
+    (piece,) = _numbers("piece", [piece], known)
     prefix = [*translation.target_ids[:position], piece]
     return WhatIf(translation, None, _decode(translator, translation, prefix, search))
 
@@ -195,7 +198,8 @@ def force_piece(translator: Translator, translation: Translation, position: int,
 def _under(model: PreTrainedModel, translator: Translator, translation: Translation, search: dict) -> WhatIf:
     """Translate anew, and score the old translation, with a changed model."""
     changed = Translator(model, (translator.tokenizer, translator.target_tokenizer))
-    target = Side(translation.text, translation.target_ids, translation.target_tokens, translation.target_spans, False)
+    written = (translation.target_ids, translation.target_tokens, translation.target_spans)
+    target = Side(translation.text, *written, translation.truncated)
     (rescored,) = changed._teacher_forced([(_source(translation), target)], True, 1.0)
     return WhatIf(translation, rescored, _decode(changed, translation, [], search))
 
@@ -242,7 +246,10 @@ def _seeing(model: PreTrainedModel, visible: torch.Tensor) -> PreTrainedModel:
             if encoder_outputs is None:
                 asked = {"return_dict": True, "output_attentions": kwargs.get("output_attentions")}
                 encoder_outputs = self.get_encoder()(input_ids=input_ids, attention_mask=attention_mask, **asked)
-            seen = visible.to(self.device).expand(encoder_outputs[0].shape[0], -1)
+            if isinstance(encoder_outputs, BaseModelOutputWithPastAndCrossAttentions):  # T5 reads its own by place
+                encoder_outputs = BaseModelOutput(encoder_outputs[0], attentions=encoder_outputs.attentions)
+            states = next(iter(encoder_outputs.values()))
+            seen = visible.to(self.device).expand(states.shape[0], -1)
             return super().forward(attention_mask=seen, encoder_outputs=encoder_outputs, **kwargs)
 
     view = copy.copy(model)
@@ -260,19 +267,19 @@ def _attention(model: Any, layer: int, kind: str) -> MultiHeadAttention:
     attentions = [getattr(one, part, None) for one in layers]
     if not attentions or not isinstance(attentions[0], MultiHeadAttention):
         raise ValueError(f"kind is {kind!r}; {type(model).__name__} has no multi-head attention of this kind")
-    (layer,) = _numbers("layer", layer, len(attentions))
+    (layer,) = _numbers("layer", [layer], len(attentions))
     return attentions[layer]  # type: ignore[return-value]
 
 
 def _numbers(name: str, given: int | Sequence[int], count: int) -> list[int]:
     """Give whole numbers from 0 to count - 1, one or several."""
-    numbers = [given] if isinstance(given, int) else list(given)
+    numbers = list(given) if isinstance(given, Iterable) else [given]
     for number in numbers:
         if not is_whole(number, 0) or number >= count:
             raise ValueError(f"{name} is {number!r}; it must be a whole number from 0 to {count - 1}")
     if not numbers:
         raise ValueError(f"{name} is empty; give at least one number from 0 to {count - 1}")
-    return numbers
+    return [int(number) for number in numbers]  # numpy's would be no JSON
 
 
 def _check_one_line(translation: Translation) -> None:

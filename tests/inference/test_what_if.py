@@ -1,7 +1,11 @@
 """What a translator would have written otherwise, against hooks, and masks given to the model by hand."""
 
+import json
+
+import numpy as np
 import pytest
 import torch
+from transformers import BartConfig, BartForConditionalGeneration, T5Config, T5ForConditionalGeneration
 
 from hf_attn import Translator
 from hf_attn.inference.what_if import force_piece, hide_words, next_pieces, remove_heads
@@ -150,8 +154,96 @@ def test_the_translator_stays_as_it_was(name):
     assert again.text == translation.text and again.token_log_probs == translation.token_log_probs
 
 
+def untaught(kind, config, **sizes):
+    """A tiny model of transformers with random weights."""
+    torch.manual_seed(1)
+    special = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 0}
+    model = kind(config(vocab_size=len(small_tokenizer()), attn_implementation="eager", **special, **sizes))
+    for weights in model.parameters():
+        if weights.dim() > 1:
+            torch.nn.init.normal_(weights, std=0.3)
+    return model.eval()
+
+
+BART = {"decoder_attention_heads": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "sizes"),
+    [
+        (T5ForConditionalGeneration, T5Config, {"d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}),
+        (BartForConditionalGeneration, BartConfig, {"encoder_layers": 2, "decoder_layers": 2, **BART}),
+    ],
+    ids=["t5", "bart"],
+)
+def test_words_are_hidden_from_models_of_transformers_too(kind, config, sizes):
+    model = untaught(kind, config, d_model=32, **sizes)
+    translator = Translator(model, small_tokenizer())
+    translation = translator(SENTENCE, max_new_tokens=8)
+    answer = hide_words(translator, translation, [1, 2], num_beams=2, max_new_tokens=8)
+    ids, mask = torch.tensor([translation.source_ids]), torch.ones(1, len(translation.source_ids), dtype=torch.long)
+    hidden = [piece for number in (1, 2) for piece in translation.words().source_pieces[number]]
+    with torch.no_grad():
+        states = model.get_encoder()(ids, attention_mask=mask).last_hidden_state
+        mask[0, hidden] = 0
+        logits = model(
+            encoder_outputs=(states,), attention_mask=mask, decoder_input_ids=read(translator, translation)
+        ).logits
+    expected = log_probs(logits, translation.target_ids)
+    torch.testing.assert_close(torch.tensor(answer.rescored.token_log_probs), expected, atol=1e-5, rtol=0)
+    assert (expected - torch.tensor(translation.token_log_probs)).abs().max() > 1e-3
+    for changed in (answer.rescored, answer.after):
+        assert float(changed.cross_attentions[..., hidden].abs().max()) == 0
+        torch.testing.assert_close(changed.encoder_attentions, translation.encoder_attentions)
+
+
+def test_an_ensemble_of_one_model_twice_is_that_model():
+    model = trained("transformer")
+    single, twice = (Translator(one, small_tokenizer()) for one in (model, [model, model]))
+    translation = single(SENTENCE)
+    for ask in (
+        lambda translator: hide_words(translator, translation, [1, 2], num_beams=3),
+        lambda translator: force_piece(translator, translation, 2, 40, num_beams=2),
+    ):
+        expected, found = ask(single).after, ask(twice).after
+        assert found.target_ids == expected.target_ids
+        torch.testing.assert_close(found.cross_attentions, expected.cross_attentions)
+    likely = next_pieces(twice, translation, 2)
+    assert [[one.id for one in step] for step in likely] == [
+        [one.id for one in step] for step in next_pieces(single, translation, 2)
+    ]
+
+
+def test_what_is_cut_off_is_still_cut_off_when_it_is_scored_again():
+    translator, translation = translate("transformer", max_new_tokens=3)
+    assert translation.truncated and hide_words(translator, translation, 0).rescored.truncated
+
+
+def test_numbers_of_numpy_are_numbers():
+    translator, translation = translate("transformer")
+    one = np.int64(1)
+    for words in (one, [one], np.array([1])):
+        hidden = hide_words(translator, translation, words).rescored.token_log_probs
+        assert hidden == hide_words(translator, translation, 1).rescored.token_log_probs
+    removed = remove_heads(translator, translation, one, one).rescored.token_log_probs
+    assert removed == remove_heads(translator, translation, 1, 1).rescored.token_log_probs
+    forced = force_piece(translator, translation, one, np.int64(40))
+    assert forced.after.target_ids == force_piece(translator, translation, 1, 40).after.target_ids
+    assert json.dumps(forced.after.to_dict()) and len(next_pieces(translator, translation, one)[0]) == 1
+
+
 def test_mistakes_are_named():
     translator, translation = translate("transformer")
+    for wrong in (None, 1.0, "1", True, [1.0], slice(1)):
+        with pytest.raises(ValueError, match="words is .*; it must be a whole number from 0 to 8"):
+            hide_words(translator, translation, wrong)
+    for wrong in (None, 1.0, "1", True, [1], [1, 2]):
+        with pytest.raises(ValueError, match="layer is .*; it must be a whole number from 0 to 1"):
+            remove_heads(translator, translation, wrong, 0)
+        with pytest.raises(ValueError, match="position is .*; it must be a whole number from 0 to"):
+            force_piece(translator, translation, wrong, 5)
+        with pytest.raises(ValueError, match="piece is .*; it must be a whole number from 0 to"):
+            force_piece(translator, translation, 0, wrong)
     with pytest.raises(ValueError, match=r"words is 99; it must be a whole number from 0 to 8"):
         hide_words(translator, translation, 99)
     with pytest.raises(ValueError, match="words is empty"):
