@@ -246,7 +246,9 @@ TYPE = """([text, before]) => {
   }
 }"""
 LEARN = """learn => {
-  const known = window.known ??= new Set(), found = [], fresh = name => !known.has(name) && found.push(name);
+  // Gradio's picture of waiting comes and goes; a change is marked where there is one
+  const known = window.known ??= new Set(["page g", "page @fill-opacity", "frame INS", "frame DEL"]);
+  const found = [], fresh = name => !known.has(name) && found.push(name);
   const read = (place, page) => {
     for (const one of page.querySelectorAll("*")) {
       fresh(place + one.tagName);
@@ -259,7 +261,7 @@ LEARN = """learn => {
   for (const frame of document.querySelectorAll("iframe")) {
     const page = frame.contentDocument;
     read("frame ", page);
-    fresh(`${page.scripts.length} scripts and ${page.querySelectorAll("style").length} styles`);
+    if (page.scripts.length) fresh(`${page.scripts.length} scripts`);  // none: it is being read
     if (!frame.srcdoc || page.querySelector("iframe")) found.push("a frame");
   }
   if (learn) found.forEach(name => known.add(name));
@@ -301,13 +303,16 @@ def test_hostile_text_stays_text_on_the_page(visit, app, watched):
         for name in way:
             open_tab(page, name)
         typed = [(kind, text) for kind, text in HOSTILE.items() if len(text) < 10_000]
-        for kind, text in typed[max(0, number - 1) :: 6 if number else 1]:
+        for kind, text in typed[max(0, 2 * number - 1) :: 12 if number else 1]:
             send(text, button, area, before)
             found = page.evaluate(LEARN, False)
             if not number:
                 frame = page.locator("#results iframe").element_handle().content_frame()
                 *words, _ = frame.locator("#source .text").all_text_contents()
-                shown, line = "".join("".join(words).split()), "".join(app.clean(text)[0].split())
+                shown, line = (unicodedata.normalize("NFC", "".join(one.split()))
+                               for one in (re.sub(r"(<0x..>)+$", "", "".join(words)), app.clean(text)[0]))  # fmt: skip
                 found += [] if shown and line.startswith(shown) else [(line, shown)]
             wrong += [(way[-1], kind, found)] if found else []
     assert not wrong
+    # Gradio looks up a translation of each label: "file" is the name of a group of them, "constructor" of no text
+    visit.complaints[:] = [one for one in visit.complaints if not one.startswith("[svelte-i18n]")]
