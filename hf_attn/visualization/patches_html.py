@@ -28,8 +28,8 @@ BODY = """<div class="controls">{menus}</div>
 </div>
 <div>
 {classes}<p class="status" id="status"></p>
-<p class="caption">Point at a patch, or move to it with the tab and arrow keys: then it asks, and what it looks at is
-lit. The weights of one that asks sum to 1; numbers are written from 0.02.</p>
+<p class="caption">Point at a patch, or move to it with the tab and arrow keys: what it looks at lights up. Its weights
+sum to 1; those below 0.02 stand without a number.</p>
 <details>
 <summary>The weights as a table</summary>
 <div class="scroll" tabindex="0" role="region" aria-label="Table of attention weights">

@@ -35,7 +35,7 @@ h1 { font-size: 17px; font-weight: 600; margin: 0 0 4px; overflow-wrap: anywhere
 p { margin: 0 0 8px; overflow-wrap: anywhere; }
 .faint { color: var(--faint); font-size: 14px; }
 .after { font-size: 18px; }
-ins, .forced { text-decoration: none; background: color-mix(in srgb, var(--glow) 45%, var(--paper)); border-radius: 4px;
+ins { text-decoration: none; background: color-mix(in srgb, var(--glow) 45%, var(--paper)); border-radius: 4px;
   padding: 0 3px; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 15px; }
 th, td { border-bottom: 1px solid var(--edge); padding: 2px 12px 2px 0; text-align: end; white-space: pre; }
@@ -74,7 +74,7 @@ def next_pieces_html(translation: "Translation", candidates: Sequence[Sequence["
         columns.append(f"<ol>{likely_items(rows)}</ol>")
     body = (
         f'<h1 dir="auto" lang="">{escape(translation.text) or "(nothing)"}</h1>'
-        '<p class="faint">Under each other, what might have been written at a step, after the underlined pieces before '
+        '<p class="faint">Each column: what might have been written at that step, after the underlined pieces before '
         "it.</p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="next pieces" '
         f'dir="{direction(translation.target_tokens)}"><div class="steps">{"".join(columns)}</div></div>'
@@ -153,7 +153,7 @@ def _table(answer: "WhatIf") -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in ("before", "after", "change"))
     total = sum(answer.before.token_log_probs), sum(answer.rescored.token_log_probs)
     return (
-        '<p class="faint">The probabilities of the pieces of the first, before and after</p>'
+        '<p class="faint">The probability of each piece of the first translation, before and after</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="probabilities">'
         f"<table><tr><td></td>{head}<td></td></tr>{''.join(rows)}</table></div>"
         f'<p class="faint">log-probability of the whole: {total[0]:.2f} before, {total[1]:.2f} after</p>'
