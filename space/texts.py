@@ -46,9 +46,15 @@ SENSES = [  # a word, two sentences in which it means different things, and one 
 EXPLANATIONS = {
     "translate": (
         "Point at a word, or move to it with the Tab key: the words it was made of light up with their attention "
-        "weights. Each row of weights sums to 1. The stronger the colour of a cell, the larger its weight.",
+        "weights. Each row of weights sums to 1. The stronger the colour of a cell, the larger its weight. Try “the "
+        "three red books”: French puts the colour after the noun, and the strong cells leave the diagonal. A piece is a "
+        "word or a part of one; ▁ marks where a word begins, &lt;/s&gt; the end of the sentence. The models are small "
+        "and know short, everyday English: what they do not know, they make up.",
         "단어를 가리키거나 Tab 키로 옮겨 가면, 그 단어를 만들 때 본 단어들이 Attention 가중치만큼 밝아집니다. 한 "
-        "행의 가중치 합은 1입니다. 히트맵에서는 칸의 색이 진할수록 가중치가 큽니다.",
+        "행의 가중치 합은 1입니다. 히트맵에서는 칸의 색이 진할수록 가중치가 큽니다. 예문의 the three red books를 "
+        "보세요. 프랑스어는 색깔을 명사 뒤에 쓰므로 진한 칸이 대각선에서 벗어납니다. 조각(토큰)은 단어이거나 단어의 "
+        "일부이고, ▁는 단어의 시작, &lt;/s&gt;는 문장의 끝입니다. 모델이 작아서 짧은 일상 영어만 알고, 모르는 말은 "
+        "지어냅니다.",
     ),
     "checkpoint": (
         "A translator by its id on the Hugging Face Hub, or as a folder on the machine that runs this Space: Marian, "
@@ -59,9 +65,9 @@ EXPLANATIONS = {
     ),
     "steps": (
         "Attention step by step, with the numbers of this model: scores, softmax, weighted sum, and what becomes "
-        "of it. Choose an output piece, a layer and a head.",
+        "of it. Choose an output piece and, where there are several, a layer and a head. ▁ marks where a word begins.",
         "Attention을 단계별로, 이 모델의 실제 숫자로 보여 줍니다. 점수, softmax, 가중합, 그리고 그 결과가 출력이 "
-        "되는 과정입니다. 출력 조각(토큰)과 층, head를 고르세요.",
+        "되는 과정입니다. 출력 조각(토큰)을 고르고, 여러 개가 있으면 층과 head도 고르세요. ▁는 단어의 시작입니다.",
     ),
     "history": (
         "One sentence through the architectures of 2014 to 2017. Lengthen it with the slider: without attention "
@@ -72,15 +78,19 @@ EXPLANATIONS = {
     "what_if": (
         "Switch off the attention to a source word, take away a head, or put another word into the translation, "
         "and see which probabilities change. A source word is hidden from the decoder only: the encoder has "
-        "already read it.",
+        "already read it. With “teacher” hidden the model no longer knows who reads the letter, but still that it is "
+        "long.",
         "입력 단어에 대한 Attention을 끄거나, head 하나를 빼거나, 번역에 다른 단어를 넣고, 어떤 확률이 바뀌는지 "
-        "보세요. 그 단어는 decoder에게만 가려집니다. encoder는 이미 읽었습니다.",
+        "보세요. 그 단어는 decoder에게만 가려집니다. encoder는 이미 읽었습니다. teacher를 가리면 모델은 누가 "
+        "편지를 읽는지 모르게 되지만, 편지가 길다는 것은 여전히 압니다.",
     ),
     "metrics": (
         "BLEU counts which n-grams a translation shares with the reference; perplexity asks how probable each "
-        "word was in its place. On the pair below they disagree, and BLEU agrees with people.",
+        "word was in its place. Below, translation 1 has all the right words in the wrong order, and translation 2 says "
+        "“I hate going to the arcade”: perplexity prefers the second, BLEU and people the first.",
         "BLEU는 번역과 정답에 함께 나오는 n-gram을 세고, perplexity는 각 단어가 그 자리에 올 확률이 얼마나 높았는지를 "
-        "봅니다. 아래의 두 번역에서는 둘의 판정이 엇갈리며, 사람의 판단은 BLEU와 같습니다.",
+        "봅니다. 아래에서 번역 1은 단어는 모두 맞고 순서만 틀렸으며, 번역 2는 뜻이 다릅니다. 그런데 perplexity는 번역 "
+        "2를, BLEU와 사람은 번역 1을 더 낫다고 합니다.",
     ),
     "inputs": (
         "The same equation reads other things: a text in both directions (BERT), a text from left to right (GPT), a "
