@@ -29,7 +29,7 @@ import torch
 
 from hf_attn.data.pieces import Span, group_pieces
 from hf_attn.evaluation import Failure, find_failures
-from hf_attn.models.checks import ALIGNMENT_METHODS
+from hf_attn.models.checks import ALIGNMENT_METHODS, is_whole
 
 _NAMES = {
     "weights": "cross-attention weights",
@@ -264,7 +264,7 @@ def _membership(pieces_of_word: list[list[int]]) -> torch.Tensor:
 
 
 def _checked_index(name: str, index: int, count: int) -> int:
-    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count:
+    if not is_whole(index) or index >= count:
         raise ValueError(f"{name} is {index!r}; this translation has {name} 0 to {count - 1}")
     return index
 

@@ -17,6 +17,7 @@ from transformers import PreTrainedTokenizerBase
 from hf_attn.inference.decoding import start_id
 from hf_attn.inference.what_if import candidates
 from hf_attn.models.attention import attend
+from hf_attn.models.checks import is_whole
 
 if TYPE_CHECKING:
     from hf_attn.inference.translation import Translation
@@ -133,7 +134,7 @@ def likeliest(
 def check_choices(**choices: tuple[object, int]) -> None:
     """Raise ValueError unless each choice, (value, count) by name, is a whole number from 0 to its count less one."""
     for name, (value, count) in choices.items():
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
+        if not is_whole(value) or value >= count:  # type: ignore[operator]
             raise ValueError(f"{name} is {value!r}; here it must be a whole number from 0 to {count - 1}")
 
 

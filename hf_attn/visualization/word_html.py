@@ -101,12 +101,14 @@ def word_vectors(
         (embedding_size,); the characters of the word in the NFC form of the sentence; its pieces.
 
     Raises:
-        ValueError: if the word is not in the sentence, and as `text_steps` does.
+        ValueError: if the word is not in the sentence or no piece of it is, and as `text_steps` does.
     """
     start, end = _find(word, sentence)
     ids = typed_ids(tokenizer, sentence)
-    spans = piece_spans(tokenizer, sentence, ids)
+    spans = _spans(tokenizer, sentence, ids)
     pieces = [place for place, (first, last) in enumerate(spans) if first < end and last > start]
+    if not pieces:
+        raise ValueError(f"the tokenizer has no piece for the word {word!r} in the sentence {sentence!r}")
     read = read_text(model, tokenizer, ids)
     states = torch.stack([layer[0, pieces].float().mean(dim=0) for layer in read.outputs.hidden_states])
     chosen = torch.tensor([ids[place] for place in pieces], device=model.device)
@@ -123,6 +125,15 @@ def _find(word: str, sentence: str) -> tuple[int, int]:
             if wanted and (found := re.search(pattern, text, flags)):
                 return found.span()
     raise ValueError(f"the word {word!r} is not in the sentence {sentence!r}")
+
+
+def _spans(tokenizer: PreTrainedTokenizerBase, sentence: str, ids: list[int]) -> list[tuple[int, int]]:
+    """Find the characters that each piece was cut from: the tokenizer knows, but where names of special tokens are
+    text."""
+    if not tokenizer.is_fast:
+        return piece_spans(tokenizer, sentence, ids)
+    cut = tokenizer(unicodedata.normalize("NFC", sentence), return_offsets_mapping=True)
+    return cut["offset_mapping"] if cut["input_ids"] == ids else piece_spans(tokenizer, sentence, ids)
 
 
 def _marked(sentence: str, span: tuple[int, int]) -> str:

@@ -5,6 +5,7 @@ import functools
 import io
 import re
 
+import numpy as np
 import pytest
 import torch
 from contract import cases
@@ -190,6 +191,12 @@ def test_a_text_is_its_pieces_and_nothing_is_left_on_the_model():
         page = text_attention_html(model, words(), TEXT, masked=[1])
         assert text_attention_html(model, words(), ids, masked=[1]).document == page.document
         leaves_nothing(model, functools.partial(text_attention_html, model, words(), TEXT, masked=[1]))
+
+
+def test_numbers_of_numpy_are_numbers():
+    one = np.int64(1)
+    page = text_attention_html(model_of(BERT), words(), TEXT, masked=np.array([1]), layer=one, head=one)
+    assert page == text_attention_html(model_of(BERT), words(), TEXT, masked=[1], layer=1, head=1)
 
 
 def test_mistakes_are_named():

@@ -5,9 +5,12 @@ import functools
 import html
 import math
 import re
+import unicodedata
 
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
 
 from hf_attn.data.text import train_text_tokenizer
 from hf_attn.models.modeling_attn_bert import AttnBertConfig, AttnBertForMaskedLM, AttnBertModel
@@ -91,6 +94,53 @@ def test_the_word_is_found(word, sentence, expected):
     *_, span, pieces = word_vectors(model, tokenizer, word, sentence)
     assert span == expected and pieces
     assert tokenizer.mask_token not in pieces
+
+
+def word_pieces(texts):
+    """A tokenizer as BERT's."""
+    backend = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer, backend.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    backend.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=60, special_tokens=special))
+    return PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]", mask_token="[MASK]")
+
+
+def bytes_of_letters(texts):
+    """A tokenizer as GPT-2's."""
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer, backend.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    every = pre_tokenizers.ByteLevel.alphabet()
+    backend.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=270, initial_alphabet=every))
+    return PreTrainedTokenizerFast(tokenizer_object=backend)
+
+
+@pytest.mark.parametrize("kind", [word_pieces, bytes_of_letters])
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [("dog", "a hot-dog, here."), ("reads", "He READS and reads."), ("naïve", "A naïve été."), ("배", "그는 배 여")],
+)
+def test_tokenizers_of_others_give_the_pieces_of_the_word_and_no_more(kind, word, sentence):
+    tokenizer = kind(["a hot-dog here he reads and naïve été", "그는 배가 여"] * 2)
+    config = AttnBertConfig(vocab_size=len(tokenizer), initializer_range=0.3, **SIZES)
+    found = word_vectors(AttnBertModel(config).eval(), tokenizer, word, sentence)
+    span = found[2]
+    read = tokenizer.decode(tokenizer.convert_tokens_to_ids(found[3]))
+    assert sentence[slice(*span)] == word and plain(read) == plain(word)
+
+
+def plain(text):
+    """A word without accents and spaces around it, as such a tokenizer may read it."""
+    return "".join(
+        letter for letter in unicodedata.normalize("NFD", text.strip()) if unicodedata.category(letter) != "Mn"
+    )
+
+
+def test_a_word_that_leaves_no_piece_is_named():
+    tokenizer = word_pieces(["a dog"])
+    model = AttnBertModel(AttnBertConfig(vocab_size=len(tokenizer), **SIZES)).eval()
+    with pytest.raises(ValueError, match="the tokenizer has no piece for the word '.x01' in the sentence 'a "):
+        word_html(model, tokenizer, "\x01", ["a \x01 dog"] * 2)
 
 
 def test_text_is_text_and_nothing_else():
