@@ -47,9 +47,9 @@ EXPLANATIONS = {
     "translate": (
         "Point at a word, or move to it with the Tab key: the words it was made of light up with their attention "
         "weights. Each row of weights sums to 1. The stronger the colour of a cell, the larger its weight. Try “the "
-        "three red books”: French puts the colour after the noun, and the strong cells leave the diagonal. A piece is a "
-        "word or a part of one; ▁ marks where a word begins, &lt;/s&gt; the end of the sentence. The models are small "
-        "and know short, everyday English: what they do not know, they make up.",
+        "three red books”: French puts the colour after the noun, and the strong cells leave the diagonal. A piece is "
+        "a word or a part of one; ▁ marks where a word begins, &lt;/s&gt; the end of the sentence. The models are "
+        "small and know short, everyday English: what they do not know, they make up.",
         "단어를 가리키거나 Tab 키로 옮겨 가면, 그 단어를 만들 때 본 단어들이 Attention 가중치만큼 밝아집니다. 한 "
         "행의 가중치 합은 1입니다. 히트맵에서는 칸의 색이 진할수록 가중치가 큽니다. 예문의 the three red books를 "
         "보세요. 프랑스어는 색깔을 명사 뒤에 쓰므로 진한 칸이 대각선에서 벗어납니다. 조각(토큰)은 단어이거나 단어의 "
@@ -86,8 +86,8 @@ EXPLANATIONS = {
     ),
     "metrics": (
         "BLEU counts which n-grams a translation shares with the reference; perplexity asks how probable each "
-        "word was in its place. Below, translation 1 has all the right words in the wrong order, and translation 2 says "
-        "“I hate going to the arcade”: perplexity prefers the second, BLEU and people the first.",
+        "word was in its place. Below, translation 1 has all the right words in the wrong order, and translation 2 "
+        "says “I hate going to the arcade”: perplexity prefers the second, BLEU and people the first.",
         "BLEU는 번역과 정답에 함께 나오는 n-gram을 세고, perplexity는 각 단어가 그 자리에 올 확률이 얼마나 높았는지를 "
         "봅니다. 아래에서 번역 1은 단어는 모두 맞고 순서만 틀렸으며, 번역 2는 뜻이 다릅니다. 그런데 perplexity는 번역 "
         "2를, BLEU와 사람은 번역 1을 더 낫다고 합니다.",
