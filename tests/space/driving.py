@@ -31,8 +31,7 @@ class Visits:
         page = context.new_page()
         page.set_default_timeout(WAIT)
         page.on("console", self.note)
-        # a page that is left breaks off what it was asking for
-        page.on("pageerror", lambda error: error.name == "AbortError" or self.complaints.append(str(error)))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
         local = (url.split("?")[0], "data:", "blob:", "about:")
         page.on("request", lambda request: request.url.startswith(local) or self.complaints.append(request.url))
@@ -46,6 +45,13 @@ class Visits:
         known = message.location["url"].endswith(("/mcp/schema", "/monitoring/summary"))
         if message.type in ("error", "warning") and not known:
             self.complaints.append(message.text)
+
+    def reload(self, page):
+        """Load a page again; as it is left it may break off what it was asking for, and say so."""
+        before = len(self.complaints)
+        page.reload()
+        broken_off = ("AbortError", "Connection errored out")
+        self.complaints[before:] = [one for one in self.complaints[before:] if not one.startswith(broken_off)]
 
     def end(self):
         """Close all pages, and tell what was asked for elsewhere or broke."""

@@ -61,7 +61,7 @@ def test_the_address_follows_what_is_translated_and_opens_it_again(visit, server
     assert linked(page) == expected
     for again in (visit(page.url), page):
         if again is page:
-            page.reload()
+            visit.reload(page)
         results(again, 1, SENTENCE)
         assert typed(again) == SENTENCE and linked(again) == expected
         assert again.locator("#results h3").all_text_contents() == ["Transformer (2017)"]
@@ -84,7 +84,7 @@ def test_a_link_opens_each_tab_with_its_sentence_and_its_model(visit, server, mo
     for _ in range(2):
         framed(page, SHOWN[tab], said, shown)
         assert selected(page) == title and typed(page) == SENTENCE
-        page.reload()
+        visit.reload(page)
     # from here on the address follows
     framed(page, SHOWN[tab], said, shown)
     page.get_by_label("Text", exact=True).and_(page.locator("textarea:visible")).fill(OPENING)

@@ -563,7 +563,7 @@ def test_a_visitor_opens_a_folder_and_nobody_else_has_it(open_server, browser, t
         one.locator("#results iframe").first.wait_for()
         assert one.locator("#results h3").first.text_content() in ("Luong (2015)", "Bahdanau (2015)")
         assert "onerror" not in one.content()
-    page.reload()
+    visit.reload(page)
     results(page, 2)
     assert "onerror" not in page.content()
     visit.end()
