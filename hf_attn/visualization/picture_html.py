@@ -7,13 +7,12 @@ the patches of a picture look at one another.
 
 import base64
 import io
-import json
 from typing import TYPE_CHECKING
 
 from hf_attn.data.images import convert_image
 from hf_attn.inference.translation import describe_heads
 
-from .page import HtmlPage, direction, escape, make_page
+from .page import HtmlPage, direction, embed, escape, make_page, menu
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 BODY = """<p id="words" dir="{direction}" lang="">{words}</p>
 <div id="picture"><img alt="{text}" lang="" src="{image}">
 <div id="veil" data-columns="{columns}" style="grid-template-columns: repeat({columns}, 1fr)">{patches}</div></div>
-<p id="said">Cross-attention. <label>Layer <select id="layer" autocomplete="off">{layers}</select></label>
-<label>Heads <select id="heads" autocomplete="off">{heads}</select></label> <output id="largest"></output></p>
+<p id="said">Cross-attention. {layers}
+{heads} <output id="largest"></output></p>
 <script type="application/json" id="data">{data}</script>"""
 
 PICTURE_STYLE = """
@@ -112,18 +111,11 @@ def caption_html(caption: "Caption", *, layer: int | None = None, heads: int | l
         image=image_address(caption.image),
         columns=caption.grid[1],
         patches="<span></span>" * (caption.grid[0] * caption.grid[1]),
-        layers=_options([f"{number + 1} of {layers}" for number in range(layers)], layer % layers),
-        heads=_options([describe_heads(chosen, head_count) for chosen in choices], choices.index(first)),
-        data=json.dumps(weights),
+        layers=menu("layer", "Layer ", [f"{number + 1} of {layers}" for number in range(layers)], layer % layers),
+        heads=menu("heads", "Heads ", [describe_heads(one, head_count) for one in choices], choices.index(first)),
+        data=embed(weights),
     )
     return make_page("A picture and its caption", body, style=PICTURE_STYLE + STYLE, script=SCRIPT, height=460)
-
-
-def _options(entries: list[str], selected: int) -> str:
-    """Write the entries of a menu; a reloaded page begins with the one that is selected here."""
-    return "".join(
-        f"<option{' selected' if number == selected else ''}>{entry}</option>" for number, entry in enumerate(entries)
-    )
 
 
 def image_address(image: "Image") -> str:
