@@ -47,7 +47,7 @@ def word_html(
     Args:
         model: a model of the families BERT or GPT, with any head or none, in eval mode.
         tokenizer: its tokenizer.
-        word: which word; a part of one will do where no sentence has it as a whole.
+        word: which word; a part of one will do in a sentence that does not have it as a whole.
         sentences: two to four sentences with it.
 
     Returns:
