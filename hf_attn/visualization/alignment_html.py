@@ -219,6 +219,8 @@ def _embed(views: Views, sight: dict[str, bool | int | None]) -> str:
     def each(read) -> list:
         return [[[read(view) for view in layer] for layer in method] for method in views]
 
+    if not all(view.weights.isfinite().all() for method in views for layer in method for view in layer):
+        raise ValueError("the weights are not all finite numbers, so they cannot be drawn")
     weights = each(lambda view: [[round(10000 * weight) for weight in row] for row in view.weights.tolist()])
     captions = each(lambda view: view.description)
     return embed({"weights": weights, "captions": captions, **sight})

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from hf_attn.models.checks import is_whole
+
 if TYPE_CHECKING:
     from hf_attn.inference.translation import Translation
 
@@ -107,13 +109,16 @@ def picture_weights(attentions: torch.Tensor | Sequence[torch.Tensor], grid: tup
         (layers, heads, length, length), float32 on CPU.
 
     Raises:
-        ValueError: if there is more than one picture, or the weights are not of so many patches.
+        ValueError: if there is more than one picture, the weights are not finite or not of so many patches, or grid is
+            no two whole numbers of at least 1.
     """
     if not isinstance(attentions, torch.Tensor):
         layers = _checked_layers("attentions", tuple(attentions))
         if any(layer.shape[0] != 1 for layer in layers):
             raise ValueError(f"attentions are of {layers[0].shape[0]} pictures; give those of one: layer[:1]")
         attentions = torch.cat([layer.detach() for layer in layers])
+    if not isinstance(grid, Sequence) or len(grid) != 2 or not all(is_whole(side, 1) for side in grid):
+        raise ValueError(f"grid is {grid!r}; it must be the rows and columns of patches, two whole numbers from 1")
     rows, columns = grid
     shape = tuple(attentions.shape)
     if len(shape) != 4 or shape[2] != shape[3] or not 0 < rows * columns <= shape[3]:
@@ -121,6 +126,8 @@ def picture_weights(attentions: torch.Tensor | Sequence[torch.Tensor], grid: tup
             f"attentions has the shape {shape}; it must be (layers, heads, length, length), with a length of at least "
             f"{rows} x {columns} patches"
         )
+    if not attentions.isfinite().all():
+        raise ValueError("attentions are not all finite numbers, so they cannot be drawn")
     return attentions.detach().float().cpu()
 
 

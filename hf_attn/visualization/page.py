@@ -8,6 +8,7 @@ import base64
 import hashlib
 import html
 import json
+import math
 import os
 import re
 import unicodedata
@@ -127,7 +128,8 @@ def make_page(
         style: style sheet, added to the one that all pages share.
         script: script of the page; it holds no text of a sentence.
         height: height in pixels of its frame until the page has measured itself.
-        numbers: what is saved as JSON; None where the script of the page does that, or nothing.
+        numbers: what is saved as JSON, null for numbers that are not finite; None where the script of the page does
+            that, or nothing.
         saves: what the script of the page saves by itself, of "png", "svg" and "json": by the button "save-png".
 
     Returns:
@@ -150,7 +152,9 @@ def _buttons(numbers: Any, saves: Sequence[str]) -> str:
         f'<button type="button" id="save-{kind}">{kind.upper()}</button>' for kind in saving.KINDS if kind in kinds
     )
     row = f'\n<div class="saves" role="group" aria-label="Save as">Save as {buttons}</div>'
-    return row if numbers is None else f'{row}\n<script type="application/json" id="numbers">{embed(numbers)}</script>'
+    if numbers is None:
+        return row
+    return f'{row}\n<script type="application/json" id="numbers">{embed(_finite(numbers))}</script>'
 
 
 def menu(name: str, label: str, options: list[str], selected: int) -> str:
@@ -171,9 +175,25 @@ def menu(name: str, label: str, options: list[str], selected: int) -> str:
 
 
 def embed(content: Any) -> str:
-    """Write content as JSON for a script element, in ASCII and without the characters of markup."""
-    text = json.dumps(content, separators=(",", ":"))  # ASCII: no U+2028
+    """Write content as JSON for a script element, in ASCII and without the characters of markup.
+
+    Raises:
+        ValueError: if a number in it is not finite; JSON has no such numbers.
+    """
+    try:
+        text = json.dumps(content, separators=(",", ":"), allow_nan=False)  # ASCII: no U+2028
+    except ValueError as error:
+        raise ValueError("the weights are not all finite numbers, so they cannot be drawn") from error
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _finite(content: Any) -> Any:
+    """Put None in the place of numbers that JSON does not have: the logarithm of 0 is one."""
+    if isinstance(content, dict):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def escape(text: str) -> str:

@@ -1,6 +1,7 @@
 """The page holds the words as they are, the weights as they are, and nothing from outside."""
 
 import base64
+import dataclasses
 import hashlib
 import html
 import json
@@ -231,6 +232,9 @@ def test_what_cannot_be_shown(make_translation):
     with pytest.raises(ValueError, match="no cross-attention"):
         alignment_html(Translation("a", "b", ["a"], ["b"], [0.0], 0.0))
     line = make_translation("a", "b")
+    for number in (torch.nan, torch.inf):
+        with pytest.raises(ValueError, match="not all finite"):
+            alignment_html(dataclasses.replace(line, cross_attentions=line.cross_attentions * number))
     with pytest.raises(ValueError, match="2 lines"):
         alignment_html(Translation("a\nb", "a\nb", [], [], [], 0.0, segments=[line, line]))
     for options in ({"layer": 2}, {"heads": 3}, {"heads": [0, 7]}):

@@ -4,6 +4,7 @@
 import base64
 import io
 import json
+import math
 import re
 
 import pytest
@@ -103,7 +104,12 @@ def test_menus_are_there_where_there_is_a_choice():
     [
         ([torch.ones(2, 1, 7, 7)], GRID, "2 pictures"),
         (weights(), (3, 3), r"3 x 3 patches"),
-        (weights(), (0, 3), r"0 x 3 patches"),
+        *(
+            (weights(), grid, "two whole numbers")
+            for grid in ((0, 3), (-2, -3), (2.0, 3.0), (2,), (2, 3, 1), None, "23")
+        ),
+        (weights() * math.nan, GRID, "finite"),
+        (weights() * math.inf, GRID, "finite"),
         (weights()[0], GRID, "shape"),
         (weights()[:, :, :3], GRID, "shape"),
         ((None, None), GRID, "eager"),

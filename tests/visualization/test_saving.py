@@ -68,6 +68,14 @@ def test_numbers_hold_any_text_and_end_no_script(text):
     assert document.count("</script>") == 2 and f'id="numbers">{embedded}</script>' in document
 
 
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_are_null_in_what_is_saved_and_are_no_weights(number):
+    document = make_page("x", "<p></p>", style="", height=1, numbers={"a": [(1.5, number)]}).document
+    assert 'id="numbers">{"a":[[1.5,null]]}</script>' in document
+    with pytest.raises(ValueError, match="not all finite"):
+        embed([number])
+
+
 def saved(page, kind):
     with page.expect_download() as waiting:
         page.get_by_role("button", name=kind, exact=True).click()
