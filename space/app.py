@@ -213,7 +213,8 @@ def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None
     if space.models:
         opened.then(**links["translate"][1].show)
     for name, (_, link) in links.items():
-        link.shown.then(None, link.remembered, None, js=REMEMBER % name, api_visibility="private")
+        for shown in link.shown:
+            shown.then(None, link.remembered, None, js=REMEMBER % name, api_visibility="private")
 
 
 def lay_out_translators(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> dict[str, tuple[Any, Link]]:

@@ -140,14 +140,14 @@ class FillInTab:
         """Lay out the tab."""
         gr.HTML(explanation("fill_in"))
         text = gr.Textbox(BLANKS[0], label="Text, with ___ for each blank", lines=2, max_lines=6, elem_id="blank-text")
-        gr.Examples([[one] for one in BLANKS], [text], label="Examples", api_visibility="private")
+        examples = gr.Examples([[one] for one in BLANKS], [text], label="Examples", api_visibility="private")
         button = gr.Button("Fill in", variant="primary")
         notices = gr.HTML(visible=False, elem_id="blank-notices")
         results = gr.HTML(elem_id="filled", apply_default_css=False)
         self.apart.lay_out("filled", private)
         outputs = [notices, results, self.apart.ids, self.apart.piece, self.apart.steps]
         show: dict[str, Any] = {"fn": self.show, "inputs": [text], "outputs": outputs, **private}
-        shown = gr.on([button.click, text.submit, tab.select], **show)
+        shown = [gr.on([button.click, text.submit, tab.select], **show), examples.load_input_event.then(**show)]
         with gr.Accordion("One word, two meanings", open=False):
             self.lay_out_senses(private)
         return Link([text], [text], shown, show)
@@ -166,11 +166,13 @@ class FillInTab:
                 gr.Textbox(one, label=f"Sentence {number}", max_lines=3, min_width=220, elem_id=f"sentence-{number}")
                 for number, one in enumerate(others, start=1)
             ]
-        gr.Examples(SENSES, boxes, label="Examples", api_visibility="private")
+        examples = gr.Examples(SENSES, boxes, label="Examples", api_visibility="private")
         button = gr.Button("Compare")
         notices = gr.HTML(visible=False)
         results = gr.HTML(elem_id="senses", apply_default_css=False)
-        gr.on([button.click, *[box.submit for box in boxes]], self.compare, boxes, [notices, results], **private)
+        compare: dict[str, Any] = {"fn": self.compare, "inputs": boxes, "outputs": [notices, results], **private}
+        gr.on([button.click, *[box.submit for box in boxes]], **compare)
+        examples.load_input_event.then(**compare)
 
     def show(self, text: str) -> tuple:
         """Fill in; give notices, the text with its picture, and the pieces that can be taken apart."""
@@ -216,7 +218,9 @@ class ContinueTab:
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
                 text = gr.Textbox(BEGINNINGS[0], label="Beginning", lines=2, max_lines=6, elem_id="beginning")
-                gr.Examples([[one] for one in BEGINNINGS], [text], label="Examples", api_visibility="private")
+                examples = gr.Examples(
+                    [[one] for one in BEGINNINGS], [text], label="Examples", api_visibility="private"
+                )
             pieces = gr.Slider(1, MOST_PIECES, value=PIECES, step=1, label="Pieces to write", scale=2, min_width=240)
         button = gr.Button("Go on", variant="primary")
         notices = gr.HTML(visible=False, elem_id="continue-notices")
@@ -225,7 +229,7 @@ class ContinueTab:
         outputs = [notices, results, self.apart.ids, self.apart.piece, self.apart.steps]
         events = [button.click, text.submit, pieces.input, tab.select]
         show: dict[str, Any] = {"fn": self.show, "inputs": [text, pieces], "outputs": outputs, **private}
-        return Link([text], [text], gr.on(events, **show), show)
+        return Link([text], [text], [gr.on(events, **show), examples.load_input_event.then(**show)], show)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:
         """Give the values of a link: the beginning."""

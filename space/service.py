@@ -244,13 +244,13 @@ class Link:
     Attributes:
         opened: what a link sets, as the tab's method `opened` gives it.
         remembered: text and models, from which the link is made.
-        shown: the event after which there is something to link to.
-        show: the arguments of that event.
+        shown: the events after which there is something to link to.
+        show: the arguments of these events.
     """
 
     opened: list[Any]
     remembered: list[Any]
-    shown: Any
+    shown: list[Any]
     show: dict[str, Any]
 
 

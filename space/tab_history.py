@@ -50,7 +50,7 @@ class HistoryTab:
             **private,
         }
         shown = gr.on([button.click, text.submit, pair.input, added.input, tab.select], **show)
-        return Link([text, pair], [text, pair], shown, show)
+        return Link([text, pair], [text, pair], [shown], show)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:
         """Give the values of a link: text and languages."""

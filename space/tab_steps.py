@@ -86,7 +86,7 @@ class StepsTab:
         gr.on([choice.input for choice in (piece, layer, head)], **shows)
         menus: dict[str, Any] = {"preprocess": False, "api_visibility": "private", "show_progress": "hidden"}
         kind.input(self.menus, [shown, kind], [piece, layer, head], **menus).then(**shows)
-        return Link([text, model], [text, model], shown_now, begin)
+        return Link([text, model], [text, model], [shown_now], begin)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:
         """Give the values of a link: text and model."""

@@ -47,7 +47,7 @@ class TranslateTab:
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
                 text = gr.Textbox(EXAMPLES[0], label="Text", lines=2, max_lines=6, elem_id="text")
-                gr.Examples([[example] for example in EXAMPLES], [text], label="Examples", api_visibility="private")
+                examples = gr.Examples([[one] for one in EXAMPLES], [text], label="Examples", api_visibility="private")
             with gr.Column(scale=2, min_width=280):
                 pair = gr.Dropdown([(language_name(code), code) for code in self.space.pairs], label="Languages")
                 models = gr.CheckboxGroup(
@@ -78,13 +78,14 @@ class TranslateTab:
             "preprocess": False,  # a session that was forgotten no longer offers the models of other languages
             **private,
         }
-        pair.input(offer, [pair, opened], models, api_visibility="private").then(**show)
+        offered = pair.input(offer, [pair, opened], models, api_visibility="private")
         if self.space.checkpoints:
             asked = gr.on(
                 [opens.click, named.submit], self.open, [named, opened, pair, models], [opened, models], **private
             )
             asked.success(**show)
-        shown = gr.on([button.click, text.submit, models.input, beams.input, unit.input], **show)
+        shown = [gr.on([button.click, text.submit, models.input, beams.input, unit.input], **show)]
+        shown += [chosen.then(**show) for chosen in (offered, examples.load_input_event)]
         return Link([text, pair, models], [text, models], shown, show)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:

@@ -78,7 +78,7 @@ class WhatIfTab:
         asked = [shown, change, words, kind, layer, heads, position, piece]
         changes = [one.input for one in (words, layer, heads, piece)]
         gr.on(changes, self.show, asked, results, preprocess=False, **private)
-        return Link([text, model], [text, model], shown_now, begin)
+        return Link([text, model], [text, model], [shown_now], begin)
 
     def opened(self, text: str, names: list[str]) -> list[Any]:
         """Give the values of a link: text and model."""

@@ -8,6 +8,7 @@ import pytest
 import torch
 from space.driving import (
     SENTENCE,
+    choose,
     close,
     forced,
     forward,
@@ -145,13 +146,16 @@ def test_what_is_said_to_the_visitor(visit, server):
     page.get_by_text("The text is empty").first.wait_for()
 
 
-def test_examples(visit, server):
+def test_an_example_and_other_languages_are_translated_at_once_and_the_address_follows(visit, server):
     page = visit(server)
     results(page, 2)
     page.get_by_text("Where is the girl?").click()
-    page.wait_for_function("document.querySelector('#text textarea').value === 'Where is the girl?'")
-    page.get_by_role("button", name="Translate").click()
     page.wait_for_function("document.querySelector('#results .translation').textContent.startsWith('Où')")
+    assert page.locator("#text textarea").input_value() == "Where is the girl?"
+    page.wait_for_function("location.search.includes('girl') && location.search.includes('en-fr-transformer')")
+    choose(page, "Languages", "English → Korean")
+    page.wait_for_function("document.querySelector('#results .translation').textContent.startsWith('소녀')")
+    page.wait_for_function("location.search.includes('girl') && location.search.endsWith('models=en-ko-bahdanau')")
 
 
 @pytest.mark.parametrize(("width", "dark"), [(320, True), (320, False), (1280, True)])
