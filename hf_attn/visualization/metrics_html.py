@@ -206,10 +206,19 @@ def _verdict(scores: list[dict[int, float]], perplexities: list[float] | None, m
     )
     if perplexities is None or len(scores) < 2:
         return table
-    of_bleu = max(range(len(scores)), key=lambda i: [scores[i][order] for order in sorted(scores[i])])
-    of_perplexity = min(range(len(scores)), key=lambda i: perplexities[i])
-    if of_bleu == of_perplexity:
-        sentence = f"Both prefer translation {of_bleu + 1}."
+    bleu = _preferred([[one[order] for order in sorted(one)] for one in scores])
+    other = _preferred([[-value] for value in perplexities])
+    if not bleu or not other:
+        named = [f"translation {number}" if number else "no single one" for number in (bleu, other)]
+        sentence = f"BLEU prefers {named[0]}, perplexity {named[1]}."
+    elif bleu == other:
+        sentence = f"Both prefer translation {bleu}."
     else:
-        sentence = f"They disagree: BLEU prefers translation {of_bleu + 1}, perplexity translation {of_perplexity + 1}."
+        sentence = f"They disagree: BLEU prefers translation {bleu}, perplexity translation {other}."
     return f'{table}<p role="status"><b>{sentence}</b></p>'
+
+
+def _preferred(values: list[list[float]]) -> int | None:
+    """Give the number of the translation with the largest values, counted from 1; None where several have them."""
+    best = max(values)
+    return values.index(best) + 1 if values.count(best) == 1 else None

@@ -40,6 +40,20 @@ def test_the_page_has_the_numbers_of_the_lecture():
         assert (f"{expected:.4f}" if expected < 1000 else f"{expected:,.1f}") in text
 
 
+@pytest.mark.parametrize(
+    ("hypotheses", "chosen", "said"),
+    [
+        ([FIRST, SECOND], (0, 0), "BLEU prefers translation 1, perplexity no single one."),
+        ([FIRST, FIRST], (0, 1), "BLEU prefers no single one, perplexity translation 2."),
+        ([["x"], ["y"]], (1, 1), "BLEU prefers no single one, perplexity no single one."),
+        ([SECOND, FIRST], (0, 1), "Both prefer translation 2."),
+    ],
+)
+def test_of_what_is_equal_none_is_preferred(hypotheses, chosen, said):
+    text = squeezed(text_of(metrics_html(REFERENCE, hypotheses, factors=[FACTORS[number] for number in chosen])))
+    assert f" {said} " in text and text.count("prefer") == 1
+
+
 def test_without_factors_there_is_no_perplexity_and_no_verdict():
     text = text_of(metrics_html(REFERENCE, [FIRST, SECOND]))
     assert "erplexity" not in text and "prefer" not in text
