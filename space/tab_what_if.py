@@ -20,8 +20,7 @@ from service import (
 )
 from texts import EXAMPLES, explanation
 
-from hf_attn.inference import next_pieces
-from hf_attn.models.multihead import MultiHeadAttention
+from hf_attn.inference import head_counts, next_pieces
 from hf_attn.visualization import what_if_html
 
 HIDE, HEADS, FORCE = "Hide source words", "Remove heads", "Write another piece"
@@ -103,22 +102,7 @@ class WhatIfTab:
     def changes(self, name: str) -> list[str]:
         """List what can be changed in a model."""
         kinds = [HIDE] if architecture_of(name) != "none" else []
-        return kinds + ([HEADS] if self.stacks(name) else []) + [FORCE]
-
-    def stacks(self, name: str) -> dict[str, list[int]]:
-        """Give, for each kind of multi-head attention that a model has, the number of heads in each layer."""
-        model: Any = self.space.models[name].model
-        found = {}
-        for kind, stack in (
-            ("cross", model.get_decoder()),
-            ("decoder", model.get_decoder()),
-            ("encoder", model.get_encoder()),
-        ):
-            part = "cross_attention" if kind == "cross" else "self_attention"
-            layers = [getattr(layer, part, None) for layer in getattr(stack, "layers", [])]
-            if layers and all(isinstance(layer, MultiHeadAttention) for layer in layers):
-                found[kind] = [layer.num_heads for layer in layers]  # type: ignore[union-attr]
-        return found
+        return kinds + ([HEADS] if head_counts(self.space.models[name]) else []) + [FORCE]
 
     def offer(self, shown: dict | None, change: str, hidden: list[int] | None = None) -> tuple:
         """Show the controls of a kind of change; some words may be hidden already."""
@@ -142,7 +126,7 @@ class WhatIfTab:
 
     def layers(self, shown: dict | None, kind: str) -> tuple:
         """Offer the layers and heads of a kind of attention."""
-        counts = self.stacks(self.asked(shown)["model"]).get(checked_kind(kind), [])
+        counts = head_counts(self.space.models[self.asked(shown)["model"]]).get(checked_kind(kind), [])
         layers = [(str(number + 1), number) for number in range(len(counts))]
         heads = [(str(number + 1), number) for number in range(counts[-1] if counts else 0)]
         return (

@@ -3,7 +3,7 @@
 from .captioner import Caption, Captioner
 from .translation import ALIGNMENT_METHODS, Alignment, Translation, Words
 from .translator import Translator, score, translate
-from .what_if import Candidate, WhatIf, force_piece, hide_words, next_pieces, remove_heads
+from .what_if import Candidate, WhatIf, force_piece, head_counts, hide_words, next_pieces, remove_heads
 
 __all__ = [
     "ALIGNMENT_METHODS",
@@ -16,6 +16,7 @@ __all__ = [
     "WhatIf",
     "Words",
     "force_piece",
+    "head_counts",
     "hide_words",
     "next_pieces",
     "remove_heads",

@@ -137,6 +137,12 @@ def hide_words(translator: Translator, translation: Translation, words: int | Se
     return _under(_seeing(translator.model, visible), translator, translation, search)
 
 
+def head_counts(translator: Translator) -> dict[str, list[int]]:
+    """Give the number of heads in each layer, for each kind of attention of which `remove_heads` can take some away."""
+    found = {kind: _attentions(translator.model, kind) for kind in KINDS}
+    return {kind: [one.num_heads for one in layers] for kind, layers in found.items() if layers}
+
+
 def remove_heads(
     translator: Translator,
     translation: Translation,
@@ -261,14 +267,19 @@ def _attention(model: Any, layer: int, kind: str) -> MultiHeadAttention:
     """Find the attention of a layer."""
     if kind not in KINDS:
         raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}")
-    stack = model.get_encoder() if kind == "encoder" else model.get_decoder()
-    layers = getattr(stack, "layers", None) or []
-    part = "cross_attention" if kind == "cross" else "self_attention"
-    attentions = [getattr(one, part, None) for one in layers]
-    if not attentions or not isinstance(attentions[0], MultiHeadAttention):
+    attentions = _attentions(model, kind)
+    if not attentions:
         raise ValueError(f"kind is {kind!r}; {type(model).__name__} has no multi-head attention of this kind")
     (layer,) = _numbers("layer", [layer], len(attentions))
-    return attentions[layer]  # type: ignore[return-value]
+    return attentions[layer]
+
+
+def _attentions(model: Any, kind: str) -> list[MultiHeadAttention]:
+    """Find the multi-head attention of each layer; none where the model has no such attention."""
+    stack = model.get_encoder() if kind == "encoder" else model.get_decoder()
+    part = "cross_attention" if kind == "cross" else "self_attention"
+    found = [getattr(one, part, None) for one in getattr(stack, "layers", None) or []]
+    return [one for one in found if isinstance(one, MultiHeadAttention)]
 
 
 def _numbers(name: str, given: int | Sequence[int], count: int) -> list[int]:

@@ -8,7 +8,7 @@ import torch
 from transformers import BartConfig, BartForConditionalGeneration, T5Config, T5ForConditionalGeneration
 
 from hf_attn import Translator
-from hf_attn.inference.what_if import force_piece, hide_words, next_pieces, remove_heads
+from hf_attn.inference.what_if import force_piece, head_counts, hide_words, next_pieces, remove_heads
 
 from .conftest import small_tokenizer, trained
 
@@ -111,6 +111,18 @@ def test_a_removed_head_adds_nothing_to_the_states(kind, layer, heads):
     torch.testing.assert_close(torch.tensor(answer.rescored.token_log_probs), expected, atol=1e-5, rtol=0)
     assert (expected - torch.tensor(translation.token_log_probs)).abs().max() > 1e-3
     assert answer.after.text == expected_text
+
+
+def test_the_heads_that_can_be_taken_away_are_those_whose_weights_come_out(model):
+    translator = Translator(model, small_tokenizer())
+    translation, counts = translator(SENTENCE), head_counts(translator)
+    weights = {kind: getattr(translation, f"{kind}_attentions") for kind in ("cross", "decoder", "encoder")}
+    multi = model.config.model_type == "attn-transformer"
+    assert counts == {kind: [one.shape[1]] * one.shape[0] for kind, one in weights.items() if multi}
+    for kind in weights:
+        if kind not in counts:
+            with pytest.raises(ValueError, match="no multi-head attention of this kind"):
+                remove_heads(translator, translation, 0, 0, kind)
 
 
 def test_another_piece_is_written_and_continued(model):
