@@ -44,6 +44,11 @@ HEAD_KINDS = {
     "decoder": "attention of the decoder to what it has read",
     "encoder": "attention of the encoder",
 }
+KINDS = [  # the same in menus
+    ("to the source", "cross"),
+    ("to what it has read", "decoder"),
+    ("of the source to itself", "encoder"),
+]
 HEADS = {  # what a model that does not translate is good for
     ("attn-bert", "AttnBertForMaskedLM"): ("fill-in", AutoModelForMaskedLM, AutoTokenizer),
     ("attn-gpt", "AttnGptForCausalLM"): ("continue", AutoModelForCausalLM, AutoTokenizer),

@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 from service import (
     BEAMS,
+    KINDS,
     Link,
     Space,
     architecture_name,
@@ -23,11 +24,6 @@ from hf_attn.inference import Translation
 from hf_attn.visualization import steps_html
 from hf_attn.visualization.steps import FAMILIES
 
-KINDS = [
-    ("to the source", "cross"),
-    ("to what it has read", "decoder"),
-    ("of the source to itself", "encoder"),
-]
 PIECE = "Output piece: pick one to see how it came about"
 
 

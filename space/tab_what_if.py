@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 from service import (
     BEAMS,
+    KINDS,
     Link,
     Space,
     architecture_name,
@@ -24,7 +25,6 @@ from hf_attn.inference import head_counts, next_pieces
 from hf_attn.visualization import what_if_html
 
 HIDE, HEADS, FORCE = "Hide source words", "Remove heads", "Write another piece"
-KINDS = [("to the source", "cross"), ("decoder, to what it has read", "decoder"), ("encoder, to the source", "encoder")]
 
 
 class WhatIfTab:
