@@ -118,7 +118,7 @@ def load_others(folder: Path) -> dict[str, Other]:
     """
     found = {}
     for path in sorted(folder.glob("*/config.json")):
-        described = json.loads(path.read_text(encoding="utf-8"))
+        described = read_config(path)
         name, model_type = path.parent.name, described.get("model_type")
         if model_type == "vision-encoder-decoder":
             found[name] = Other(name, "caption", Captioner(path.parent, device="cpu"), None)
@@ -129,9 +129,20 @@ def load_others(folder: Path) -> dict[str, Other]:
     return found
 
 
+def read_config(config: Path) -> dict[str, Any]:
+    """Read the configuration of a model; ValueError names the file that is none."""
+    try:
+        described = json.loads(config.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{config} is no JSON: {error}") from error
+    if not isinstance(described, dict):
+        raise ValueError(f"{config} is no configuration of a model: it must be a JSON object")
+    return described
+
+
 def translates(config: Path) -> bool:
     """Tell whether a configuration is that of a translation model; the folder may hold others."""
-    described = json.loads(config.read_text(encoding="utf-8"))
+    described = read_config(config)
     return bool(described.get("is_encoder_decoder")) and described.get("model_type") != "vision-encoder-decoder"
 
 
@@ -165,7 +176,7 @@ def clean(text: object, name: str = "text") -> tuple[str, list[str]]:
 
     Args:
         text: what came in.
-        name: what it is, for those whom it is refused.
+        name: what it is called if it is refused.
 
     Returns:
         The line, and sentences that say what was changed.

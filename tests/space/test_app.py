@@ -87,6 +87,15 @@ def test_models_are_found_by_their_names(app, space_folder, models_folder, tmp_p
         app.load_models(tmp_path)
 
 
+@pytest.mark.parametrize("content", ["{", "", "[]", "null", "\ufeff{}", '{"a": 1}}'])
+def test_a_configuration_that_is_none_is_named(app, tmp_path, content):
+    (tmp_path / "en-fr-luong").mkdir()
+    (tmp_path / "en-fr-luong" / "config.json").write_text(content, encoding="utf-8")
+    for load in (app.load_models, app.load_others):
+        with pytest.raises(ValueError, match="en-fr-luong/config.json is no "):
+            load(tmp_path)
+
+
 def test_what_is_said_about_the_text(app):
     assert app.clean("  The  girl\treads. ") == ("The girl reads.", [])
     line, (notice,) = app.clean("The girl\nreads.\n")
