@@ -26,7 +26,7 @@ def room(other: Other, most: int) -> int:
 
 
 def within(other: Other, ids: list[int], limit: int) -> tuple[list[int], list[str]]:
-    """Cut a text to so many pieces, but for its end piece; give it and what is to be said about it."""
+    """Cut a text to so many pieces, but for its end piece; give it and notices."""
     if len(ids) <= limit:
         return ids, []
     end = ids[-1:] if ids[-1] == other.processor.eos_token_id else []
@@ -41,7 +41,7 @@ def with_blanks(other: Other, text: object) -> tuple[list[int], list[str]]:
     ids, cut = within(other, typed_ids(other.processor, line, BLANK), room(other, LONGEST_SENTENCE))
     blanks, notices = ids.count(other.processor.mask_token_id), notices + cut
     if not blanks:
-        said = ["There is no blank: write ___ (three underscores) for what shall be filled in.", *notices]
+        said = ["There is no blank: write ___ (three underscores) where something should be filled in.", *notices]
         raise gr.Error(escape(" ".join(said)), print_exception=False)
     if blanks > MOST_BLANKS:
         raise gr.Error(f"There are {blanks} blanks; {MOST_BLANKS} at most are filled in.", print_exception=False)
@@ -74,7 +74,7 @@ def continued(other: Other, text: object, pieces: object) -> tuple[list[int], in
     ids, cut = within(other, typed_ids(other.processor, line), min(LONGEST_SENTENCE, most - 1))
     free = min(wanted, most - len(ids))
     if free < wanted:
-        cut.append(f"The model reads {most} pieces in all, so that it could write {free} and no more.")
+        cut.append(f"The model reads at most {most} pieces in all, so it could write only {free}.")
     inputs = torch.tensor([ids])
     search: dict[str, Any] = {"do_sample": False, "num_beams": 1, "max_new_tokens": free}
     written = other.model.generate(inputs, attention_mask=torch.ones_like(inputs), **search)
@@ -197,7 +197,7 @@ class FillInTab:
             notices += changed
             count, most = len(typed_ids(self.other.processor, line)), room(self.other, LONGEST_SENTENCE)
             if count > most:
-                raise gr.Error(f"The {name} has {count} pieces; the model reads {most}.", print_exception=False)
+                raise gr.Error(f"The {name} has {count} pieces; the model reads at most {most}.", print_exception=False)
         return notice(notices), drawn(word_html, self.other.model, self.other.processor, lines[0], lines[1:])
 
 

@@ -140,7 +140,7 @@ def test_how_much_is_written_has_its_limits(continue_tab, answers):
     found = answers.continue_text("the girl reads " * 25, 40)
     assert len(found["pieces"]) <= LONGEST and found["given"] == LONGEST - 1
     cut, room = found["notices"]
-    assert cut.startswith(f"The model read {LONGEST - 1} pieces, up to “") and "could write 1 and no more" in room
+    assert cut.startswith(f"The model read {LONGEST - 1} pieces, up to “") and "so it could write only 1." in room
     assert answers.continue_text(BEGINNING, 3)["notices"] == []
 
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_compared_is_said(fill_in_tab):
     assert refused(fill_in_tab.compare, "a", "", "b", "c").startswith("The first sentence is empty")
     assert refused(fill_in_tab.compare, "", "a", "b", "c").startswith("The word is empty")
     long = refused(fill_in_tab.compare, "한국어", "한국어로 " * 30, "한국어", "")
-    assert re.fullmatch(rf"The first sentence has \d+ pieces; the model reads {LONGEST}.", long)
+    assert re.fullmatch(rf"The first sentence has \d+ pieces; the model reads at most {LONGEST}.", long)
     notices, _ = fill_in_tab.compare("girl", "the\ngirl", "a girl", "")
     assert "read as one" in notices.value
 
