@@ -54,6 +54,7 @@ CSS = """
 .gradio-container .app { padding: 16px clamp(10px, 3vw, 32px); }
 #results .html-container, #steps .html-container, #history .html-container, #what-if .html-container,
 #metrics .html-container { padding: 0; }
+.html-container:has(> .prose > .explained) { padding-block: 0; }
 .explained { max-width: 75em; margin: 2px 0 6px; }
 .explained[lang=ko], [data-explained=ko] .explained[lang=en] { display: none; }
 [data-explained=ko] .explained[lang=ko] { display: block !important; }
@@ -80,6 +81,7 @@ textarea, input { unicode-bidi: plaintext; }
   .gradio-container * { animation-duration: 1ms !important; animation-iteration-count: 1 !important;
     transition-duration: 1ms !important; }
 }
+footer > .divider { display: none; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 """
 # for those who do not see the page: a group of choices has its label, and it is said which pictures are new
@@ -151,7 +153,11 @@ def build(folder: Path, open_checkpoints: bool = False, remote_code: bool = Fals
         )
         if space.models or space.others:
             language = gr.Radio(
-                [("English", "en"), ("한국어", "ko")], value="en", label="Explanations", elem_id="language"
+                [("English", "en"), ("한국어", "ko")],
+                value="en",
+                label="Explanations",
+                elem_id="language",
+                container=False,
             )
             language.input(None, language, js=SHOW_LANGUAGE, api_visibility="private")
             lay_out_tabs(demo, space, private)

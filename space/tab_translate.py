@@ -48,14 +48,14 @@ class TranslateTab:
             with gr.Column(scale=3, min_width=280):
                 text = gr.Textbox(EXAMPLES[0], label="Text", lines=2, max_lines=6, elem_id="text")
                 examples = gr.Examples([[one] for one in EXAMPLES], [text], label="Examples", api_visibility="private")
+                with gr.Row():
+                    beams = gr.Slider(1, MOST_BEAMS, value=BEAMS, step=1, label="Beams", min_width=140)
+                    unit = gr.Radio(VIEWS, value="words", label="Show", scale=2, min_width=140)
             with gr.Column(scale=2, min_width=280):
                 pair = gr.Dropdown([(language_name(code), code) for code in self.space.pairs], label="Languages")
                 models = gr.CheckboxGroup(
                     first, value=default(first), label=f"Models (up to {MOST_MODELS}, side by side)"
                 )
-                with gr.Row():
-                    beams = gr.Slider(1, MOST_BEAMS, value=BEAMS, step=1, label="Beams", min_width=140)
-                    unit = gr.Radio(VIEWS, value="words", label="Show", min_width=140)
         opened = gr.State([])  # names of the checkpoints that this visitor has opened
         if self.space.checkpoints:
             with gr.Accordion("Another checkpoint", open=False):
