@@ -118,7 +118,7 @@ def load_others(folder: Path) -> dict[str, Other]:
     """
     found = {}
     for path in sorted(folder.glob("*/config.json")):
-        described = read_config(path)
+        described: Any = read_config(path)
         name, model_type = path.parent.name, described.get("model_type")
         if model_type == "vision-encoder-decoder":
             found[name] = Other(name, "caption", Captioner(path.parent, device="cpu"), None)
