@@ -5,8 +5,8 @@
 
 serves the models that lie in `models/` beside this file, or in the folder that the environment variable SPACE_MODELS
 names. Their names say what they do: `en-fr-bahdanau` translates English to French with Bahdanau's network. Nothing else
-is ever read: no path, file or Hub id comes from a visitor, and no request leaves the machine. With SPACE_OPEN=1 alone
-visitors may open other checkpoints (`checkpoints.py`); the code that those bring along needs SPACE_REMOTE_CODE=1, too.
+is ever read: no path, file or Hub id comes from a visitor, and no request leaves the machine. Only with SPACE_OPEN=1
+may visitors open other checkpoints (`checkpoints.py`); the code that those bring along needs SPACE_REMOTE_CODE=1, too.
 `service.py` computes, `endpoints.py` answers programs, and each tab has a file.
 """
 
@@ -173,7 +173,7 @@ def build(folder: Path, open_checkpoints: bool = False, remote_code: bool = Fals
 
 
 def named_endpoints(space: Space) -> list[Callable]:
-    """List the endpoints for programs that the models allow."""
+    """List the endpoints for programs: about translations, and of other models those that are there."""
     text, pictures = TextEndpoints(space), PictureEndpoints(space)
     found = [getattr(Endpoints(space), name) for name in NAMES]
     for kind, endpoint in (
