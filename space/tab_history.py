@@ -12,7 +12,7 @@ from hf_attn.data.words import text_words
 from hf_attn.evaluation.from_scratch import clipped_matches
 from hf_attn.visualization import Entry, history_html
 
-KNOWN, LIKELY = "share of the words of a known translation that were written", "probability of a piece"
+KNOWN, LIKELY = "share of the words of a known translation that the model wrote", "probability of a piece"
 
 
 def lengthen(text: str, clauses: list[str]) -> str:

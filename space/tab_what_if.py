@@ -52,9 +52,9 @@ class WhatIfTab:
         with gr.Row():
             kind = gr.Radio(KINDS, value="cross", label="Attention", visible=False)
             layer = gr.Dropdown([], label="Layer", visible=False, min_width=100)
-            heads = gr.CheckboxGroup([], label="Heads taken away", visible=False, elem_id="heads")
+            heads = gr.CheckboxGroup([], label="Heads taken away: tick one or more", visible=False, elem_id="heads")
         with gr.Row():
-            position = gr.Radio([], label="Piece to replace", visible=False, elem_id="replaced")
+            position = gr.Radio([], label="Piece to replace: pick one", visible=False, elem_id="replaced")
             piece = gr.Radio([], label="Write instead (with its probability)", visible=False, elem_id="instead")
         results = gr.HTML(elem_id="what-if", apply_default_css=False)
 
