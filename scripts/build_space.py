@@ -14,6 +14,7 @@ wheel by its address on the Hub.
 
 import argparse
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -61,8 +62,10 @@ def build_space(output_dir: Path, models: Path, repo_id: str | None = None) -> N
         repo_id: name of the Space on the Hub; None for one that is installed where it lies.
 
     Raises:
-        ValueError: if `output_dir` is not empty, there is no model, or the wheel cannot be built.
+        ValueError: if `output_dir` is not empty, there is no model, `repo_id` is no name, or the wheel cannot be built.
     """
+    if repo_id is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", repo_id):
+        raise ValueError(f"repo_id is {repo_id!r}; it must be the name of a Space on the Hub: you/attention")
     if output_dir.exists() and (not output_dir.is_dir() or any(output_dir.iterdir())):
         raise ValueError(f"output_dir is {str(output_dir)!r}, which is not empty; give a new folder")
     folders = sorted(path.parent for path in models.glob("*/config.json"))

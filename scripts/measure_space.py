@@ -60,6 +60,11 @@ class MeasureArguments:
     calls: int = field(default=1000, metadata={"help": "Calls while the memory is watched; 0 for none."})
     output: Path | None = field(default=None, metadata={"help": "JSON file to write."})
 
+    def __post_init__(self) -> None:
+        for name, least in (("sentences", 1), ("parallel", 1), ("clients", 1), ("calls", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least {least}")
+
 
 @contextmanager
 def running_space(models: Path) -> Iterator[tuple[str, int]]:
@@ -100,7 +105,10 @@ def model_names(client: Client) -> list[str]:
     try:
         client.predict("x", "", api_name="/translate")
     except Exception as error:
-        return str(error).split("there are: ")[1].rstrip(".").split(", ")
+        _, known, names = str(error).partition("there are: ")
+        if not known or names == "none.":
+            raise ValueError(f"the Space has no models to measure: {error}") from error
+        return names.rstrip(".").split(", ")
     raise ValueError("the Space translated with a model without a name")
 
 
@@ -210,5 +218,7 @@ if __name__ == "__main__":
         if arguments.output is not None:
             arguments.output.parent.mkdir(parents=True, exist_ok=True)
             arguments.output.write_text(json.dumps(asdict(arguments) | measured, indent=2, default=str) + "\n")
+    except httpx.ConnectError as error:
+        sys.exit(f"error: {arguments.url} does not answer: {error}")
     except (OSError, ValueError) as error:  # a mistake of the user needs a sentence, no traceback
         sys.exit(f"error: {error}")

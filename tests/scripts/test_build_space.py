@@ -92,6 +92,10 @@ def test_mistakes_get_a_sentence(models, tmp_path):
         ((tmp_path / "full", "--models", models), "not empty"),
         ((tmp_path / "new", "--models", tmp_path / "full"), "no folder with a model"),
         ((tmp_path / "new", "--models", tmp_path / "missing"), "no folder with a model"),
+        *(
+            ((tmp_path / "new", "--models", models, "--repo_id", name), "the name of a Space on the Hub")
+            for name in ("attention", "a/b/c", "you/at tention", "https://x/y", "")
+        ),
     ):
         done = build(*arguments)
         assert done.returncode == 1 and message in done.stderr and "Traceback" not in done.stderr

@@ -54,6 +54,11 @@ FEW = ["--phrasebook", "en-it", "--recipe", "transformer-tiny", "--max_train_sam
         ("summarize", [], "output_dir is missing"),
         ("retrieve", [*NO_MODEL, "--pairs", "halves"], "output_dir is missing"),
         ("retrieve", [*NO_MODEL, *OUTPUT, "--pairs", "same", "--text_file", "words.txt"], "lines of two words"),
+        *(
+            ("measure_space", [f"--{name}", "-1"], f"{name}=-1 must be at least")
+            for name in ("sentences", "parallel", "clients", "calls")
+        ),
+        ("measure_space", ["--url", "http://127.0.0.1:9/"], "http://127.0.0.1:9/ does not answer"),
         ("lecture_studies", ["all", "--no_such", "1"], "--no_such"),
     ],
 )
