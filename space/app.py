@@ -103,6 +103,8 @@ SHOW_LANGUAGE = "language => { document.documentElement.dataset.explained = lang
 REMEMBER = """(text, models) => {
   const start = text.slice(0, 1000);  // more is not read, and an address that is too long reaches nobody
   const query = new URLSearchParams({tab: "%s", text: start, models: [].concat(models).join(",")});
+  const theme = new URLSearchParams(location.search).get("__theme");
+  if (theme) query.set("__theme", theme);
   history.replaceState(null, "", "?" + query);
 }"""
 LAUNCH: dict[str, Any] = {

@@ -69,6 +69,16 @@ def test_the_address_follows_what_is_translated_and_opens_it_again(visit, server
         assert again.locator("#results .translation").text_content() == translation.text
 
 
+def test_the_theme_of_the_address_stays_when_the_page_is_loaded_again(visit, server):
+    page = visit(f"{server}?__theme=dark")
+    results(page, 2)
+    translate(page, SENTENCE, 2)
+    page.wait_for_function("location.search.includes('tab=translate')")
+    visit.reload(page)
+    results(page, 2, SENTENCE)
+    assert page.evaluate("document.body.classList.contains('dark')")
+
+
 @pytest.mark.parametrize(
     ("tab", "models", "title", "said"),
     [
