@@ -155,7 +155,7 @@ def build(folder: Path, open_checkpoints: bool = False, remote_code: bool = Fals
         )
         if space.models or space.others:
             language = gr.Radio(
-                [("English", "en"), ("한국어", "ko")],
+                [("Explained in English", "en"), ("한국어 설명", "ko")],
                 value="en",
                 label="Explanations",
                 elem_id="language",

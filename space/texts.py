@@ -80,19 +80,19 @@ EXPLANATIONS = {
     "what_if": (
         "Switch off the attention to a source word, take away a head, or put another word into the translation, "
         "and see which probabilities change. A source word is hidden from the decoder only: the encoder has "
-        "already read it. With “teacher” hidden the model no longer knows who reads the letter, but still that it is "
-        "long.",
+        "already read it. In the first example, with “teacher” hidden, the model no longer knows who reads the letter, "
+        "but still that it is long.",
         "입력 단어에 대한 Attention을 끄거나, head 하나를 빼거나, 번역에 다른 단어를 넣고, 어떤 확률이 바뀌는지 "
-        "보세요. 그 단어는 decoder에게만 가려집니다. encoder는 이미 읽었습니다. teacher를 가리면 모델은 누가 "
-        "편지를 읽는지 모르게 되지만, 편지가 길다는 것은 여전히 압니다.",
+        "보세요. 그 단어는 decoder에게만 가려집니다. encoder는 이미 읽었습니다. 처음 문장에서 teacher를 가리면 "
+        "모델은 누가 편지를 읽는지 모르게 되지만, 편지가 길다는 것은 여전히 압니다.",
     ),
     "metrics": (
         "BLEU counts which n-grams a translation shares with the reference; perplexity asks how probable each "
-        "word was in its place. Below, translation 1 has all the right words in the wrong order, and translation 2 "
-        "says “I hate going to the arcade”: perplexity prefers the second, BLEU and people the first.",
+        "word was in its place. In the pair shown first, translation 1 has all the right words in the wrong order, "
+        "and translation 2 says “I hate going to the arcade”: perplexity prefers 2, BLEU and people prefer 1.",
         "BLEU는 번역과 정답에 함께 나오는 n-gram을 세고, perplexity는 각 단어가 그 자리에 올 확률이 얼마나 높았는지를 "
-        "봅니다. 아래에서 번역 1은 단어는 모두 맞고 순서만 틀렸으며, 번역 2는 뜻이 다릅니다. 그런데 perplexity는 번역 "
-        "2를, BLEU와 사람은 번역 1을 더 낫다고 합니다.",
+        "봅니다. 처음 나오는 예에서 번역 1은 단어는 모두 맞고 순서만 틀렸으며, 번역 2는 뜻이 다릅니다. 그런데 "
+        "perplexity는 번역 2를, BLEU와 사람은 번역 1을 더 낫다고 합니다.",
     ),
     "inputs": (
         "The same equation reads other things: a text in both directions (BERT), a text from left to right (GPT), a "

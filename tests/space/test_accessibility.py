@@ -203,14 +203,14 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(page, st
     look(page, 640, True)  # as a window of 1280 at 200 %
     found += violations(page, contrasts=True)
     assert fits(page, 640)
-    pick(page, "Explanations", "한국어")
+    pick(page, "Explanations", "한국어 설명")
     look(page, 320, True)
     assert explained(page) == {"ko"}
     found += violations(page, contrasts=True, frames=False)
     look(page, 320, False)
     found += violations(page, contrasts=False)
     assert fits(page, 320)
-    pick(page, "Explanations", "English")
+    pick(page, "Explanations", "Explained in English")
     assert found == []
 
 
