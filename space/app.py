@@ -47,7 +47,7 @@ from tab_translate import TranslateTab  # noqa: E402
 from tab_what_if import WhatIfTab  # noqa: E402
 from texts import EXAMPLES  # noqa: E402
 
-MODELS = Path(os.environ.get("SPACE_MODELS", Path(__file__).parent / "models"))
+MODELS = Path(os.environ.get("SPACE_MODELS") or Path(__file__).parent / "models")
 AT_ONCE = 2  # computations at a time, each on one core
 CSS = """
 .gradio-container { max-width: 1500px !important; }

@@ -10,6 +10,7 @@ import gradio as gr
 import pytest
 import yaml
 from hostile import Tags
+from scripting import load_script
 from transformers import MarianConfig, MarianMTModel
 
 from hf_attn import Translator
@@ -85,6 +86,15 @@ def test_models_are_found_by_their_names(app, space_folder, models_folder, tmp_p
     shutil.copytree(models_folder / "en-fr-none", tmp_path / "mymodel")
     with pytest.raises(ValueError, match="'mymodel'.*en-fr-bahdanau"):
         app.load_models(tmp_path)
+
+
+@pytest.mark.parametrize(("named", "expected"), [(None, "space/models"), ("", "space/models"), ("/a/b", "/a/b")])
+def test_the_models_lie_beside_the_app_unless_a_folder_is_named(monkeypatch, named, expected):
+    if named is None:
+        monkeypatch.delenv("SPACE_MODELS", raising=False)
+    else:
+        monkeypatch.setenv("SPACE_MODELS", named)
+    assert load_script("space/app.py").MODELS.as_posix().endswith(expected)
 
 
 @pytest.mark.parametrize("content", ["{", "", "[]", "null", "\ufeff{}", '{"a": 1}}'])
