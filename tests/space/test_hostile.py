@@ -247,7 +247,8 @@ TYPE = """([text, before]) => {
 }"""
 LEARN = """learn => {
   // Gradio's picture of waiting comes and goes; a change is marked where there is one
-  const known = window.known ??= new Set(["page g", "page @fill-opacity", "frame INS", "frame DEL"]);
+  const known = window.known ??=
+    new Set(["page g", "page @fill-opacity", "frame INS", "frame DEL", "frame @aria-current"]);
   const found = [], fresh = name => !known.has(name) && found.push(name);
   const read = (place, page) => {
     for (const one of page.querySelectorAll("*")) {
@@ -312,7 +313,7 @@ def test_hostile_text_stays_text_on_the_page(visit, app, watched):
     for number, (way, button, area, before) in enumerate(TABS):
         for name in way:
             open_tab(page, name)
-        typed = [(kind, text) for kind, text in HOSTILE.items() if len(text) < 10_000]
+        typed = [(kind, text) for kind, text in HOSTILE.items() if not number or len(text) < 10_000]
         for kind, text in typed[max(0, 2 * number - 1) :: 12 if number else 1]:
             send(text, button, area, before)
             found = page.evaluate(LEARN, False)
