@@ -45,14 +45,14 @@ SENSES = [  # a word, two sentences in which it means different things, and one 
 ]
 EXPLANATIONS = {
     "translate": (
-        "Point at a word, or move to it with the Tab key: the words it was made of light up with their attention "
-        "weights. Each row of weights sums to 1. The stronger the colour of a cell, the larger its weight. Try “the "
-        "three red books”: French puts the colour after the noun, and the strong cells leave the diagonal. A piece is "
-        "a word or a part of one; ▁ marks where a word begins, &lt;/s&gt; the end of the sentence. “Weights × value "
-        "norms” multiplies each weight by the length of the vector that it weighs. The models are small and know "
-        "short, everyday English: what they do not know, they make up.",
-        "단어를 가리키거나 Tab 키로 옮겨 가면, 그 단어를 만들 때 본 단어들이 Attention 가중치만큼 밝아집니다. 한 "
-        "행의 가중치 합은 1입니다. 히트맵에서는 칸의 색이 진할수록 가중치가 큽니다. 예문의 the three red books를 "
+        "Point at a word, tap it, or move to it with the Tab key: the words it was made of light up with their "
+        "attention weights. Each row of weights sums to 1. The stronger the colour of a cell, the larger its weight. "
+        "Try “the three red books”: French puts the colour after the noun, and the strong cells leave the diagonal. A "
+        "piece is a word or a part of one; ▁ marks where a word begins, &lt;/s&gt; the end of the sentence. “Weights × "
+        "value norms” multiplies each weight by the length of the vector that it weighs. The models are small and "
+        "know short, everyday English: what they do not know, they make up.",
+        "단어를 가리키거나 누르거나 Tab 키로 옮겨 가면, 그 단어를 만들 때 본 단어들이 Attention 가중치만큼 밝아집니다. "
+        "한 행의 가중치 합은 1입니다. 히트맵에서는 칸의 색이 진할수록 가중치가 큽니다. 예문의 the three red books를 "
         "보세요. 프랑스어는 색깔을 명사 뒤에 쓰므로 진한 칸이 대각선에서 벗어납니다. 조각(토큰)은 단어이거나 단어의 "
         "일부이고, ▁는 단어의 시작, &lt;/s&gt;는 문장의 끝입니다. ‘weights × value norms’는 각 "
         "가중치에 그 가중치가 곱해지는 벡터의 길이를 곱한 것입니다. 모델이 작아서 짧은 일상 영어만 알고, 모르는 말은 "

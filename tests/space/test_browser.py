@@ -122,6 +122,23 @@ def test_a_link_opens_the_tabs_of_other_inputs_with_their_text(visit, server, ta
     assert linked(page) == {"tab": tab, "text": f"{text} ___"}
 
 
+@pytest.mark.parametrize(
+    ("title", "box", "results", "text"),
+    [
+        ("Fill in a blank", "#blank-text", "#filled", "Moses stretched out his ___ over the sea."),
+        ("What comes next", "#beginning", "#continued", "Do not be afraid"),
+    ],
+)
+def test_an_example_of_other_inputs_is_read_at_once_and_the_address_follows(visit, server, title, box, results, text):
+    page = visit(server)
+    open_tab(page, "Other inputs")
+    open_tab(page, title)
+    with redrawn(page, results):
+        page.get_by_role("button", name=text).click()
+    assert page.locator(f"{box} textarea").input_value() == text
+    page.wait_for_function("wanted => new URLSearchParams(location.search).get('text') === wanted", arg=text)
+
+
 def test_what_a_link_cannot_ask_for_is_ignored(visit, server):
     foreign = {"tab": "nowhere", "text": ATTACK, "models": "google/flan-t5-base,../en-fr-none,<b>"}
     page = visit(f"{server}?{urlencode(foreign)}")
