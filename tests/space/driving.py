@@ -68,6 +68,7 @@ def choose(page, label, option):
     """Choose from a drop-down menu of the tab that is shown."""
     page.get_by_label(label, exact=True).and_(page.locator("input:visible")).click()
     page.get_by_role("option", name=option, exact=True).click()
+    page.get_by_role("option").first.wait_for(state="hidden")  # or the next menu would have this one's options too
 
 
 def slide(page, label, value):

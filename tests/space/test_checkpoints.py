@@ -366,7 +366,16 @@ def own_code(app, models_folder, tmp_path, monkeypatch):
     module.write_text(module.read_text() + f"\nopen({str(ran)!r}, 'w').close()\n")
     monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
     monkeypatch.setattr(sys, "path", [*sys.path])
-    return SimpleNamespace(folder=str(folder), ran=ran, expected=translator(SENTENCE).text)
+    for name in imported_code():  # of other tests, in another folder
+        monkeypatch.delitem(sys.modules, name)
+    yield SimpleNamespace(folder=str(folder), ran=ran, expected=translator(SENTENCE).text)
+    for name in imported_code():
+        del sys.modules[name]
+
+
+def imported_code():
+    """The modules that were imported from checkpoints."""
+    return [name for name in sys.modules if name.split(".")[0] == "transformers_modules"]
 
 
 def test_code_of_a_checkpoint_runs_with_the_second_switch_alone(checkpoints, own_code):
@@ -566,4 +575,4 @@ def test_a_visitor_opens_a_folder_and_nobody_else_has_it(open_server, browser, t
     visit.reload(page)
     results(page, 2)
     assert "onerror" not in page.content()
-    visit.end()
+    assert visit.end() == []
