@@ -347,6 +347,7 @@ def test_a_picture_of_shapes_is_described_by_the_captioner(client, others_folder
             torch.testing.assert_close(torch.tensor(result[kind]), getattr(caption, kind), atol=2e-6, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "argument"), [(name, argument) for name in GOOD for argument in GOOD[name]], ids=lambda value: value
 )

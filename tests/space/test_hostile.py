@@ -42,8 +42,9 @@ PLACES = {  # what a visitor's text is given to; a blank is added where one is n
 
 
 @pytest.fixture(scope="module")
-def tabs(app, space):
-    """The tabs and the endpoints; their translations are short, so that many can be made."""
+def tabs(app, space, server):
+    """The tabs and the endpoints; their translations are short, so that many can be made (not those of the server,
+    which is there already)."""
     service, text = sys.modules["service"], sys.modules["input_text"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(service, "LONGEST_SENTENCE", 6)
@@ -221,6 +222,7 @@ def test_hostile_text_over_the_wire(watched, app, endpoint):
                 assert 0 <= result["bleu_4"] <= 1
 
 
+@pytest.mark.slow
 def test_hostile_links_open_the_page_with_their_text(server, app):
     with httpx.Client(base_url=server, timeout=60) as wire:
         number = next(one["id"] for one in wire.get("config").json()["dependencies"] if one["api_name"] == "reopen")

@@ -122,6 +122,7 @@ def test_models_of_other_languages_are_chosen_in_a_session_that_was_forgotten(se
                 visitor.press("results", *chosen[:place], value, *chosen[place + 1 :], None)
 
 
+@pytest.mark.slow
 def test_many_visitors_change_their_own_sentences_at_once(app, space, server):
     tab = app.WhatIfTab(space)
 
@@ -199,6 +200,7 @@ def test_no_more_than_so_many_translate_at_once(app, slow_space):
     assert hold.most == app.AT_ONCE == 2
 
 
+@pytest.mark.slow
 def test_a_full_queue_says_so_and_is_worked_off(app, slow_space):
     _, url, hold = slow_space
     with httpx.Client(base_url=f"{url}gradio_api/call/", timeout=60) as wire:
