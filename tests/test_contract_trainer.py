@@ -197,6 +197,7 @@ def smoothings():
             yield pytest.param(param.values[0], smoothing, id=f"{param.id}-{smoothing}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case, smoothing", list(smoothings()))
 def test_accumulated_batches_are_one_batch(case, smoothing, tmp_path):
     rows, rate = rows_of(case), 0.5
@@ -308,6 +309,7 @@ def test_the_best_model_is_loaded_at_the_end_in_silence(case, tmp_path):
     assert_same_weights(weights, weights_of(reloaded))  # also those that are tied
 
 
+@pytest.mark.slow
 @heads
 def test_other_ways_to_train_run_and_learn(case, tmp_path):
     rows = rows_of(case)
@@ -558,6 +560,7 @@ def score_variants():
     return variants
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "options"), score_variants())
 def test_adapters_train_save_load_and_merge(case, options, tmp_path):
     rows, options = rows_of(case), case.still | options
