@@ -37,7 +37,8 @@ from endpoints_pictures import PictureEndpoints  # noqa: E402
 from endpoints_text import TextEndpoints  # noqa: E402
 from gradio.events import api  # noqa: E402
 from guard import Guard  # noqa: E402
-from service import Link, Space, clean, load_models, load_others, pair_of  # noqa: E402
+from links import RECALL_LANGUAGE, REMEMBER_LANGUAGE, Link, open_links  # noqa: E402
+from service import Space, load_models, load_others  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 from tab_history import HistoryTab  # noqa: E402
 from tab_inputs import InputsTab  # noqa: E402
@@ -45,7 +46,6 @@ from tab_metrics import MetricsTab  # noqa: E402
 from tab_steps import StepsTab  # noqa: E402
 from tab_translate import TranslateTab  # noqa: E402
 from tab_what_if import WhatIfTab  # noqa: E402
-from texts import EXAMPLES  # noqa: E402
 
 MODELS = Path(os.environ.get("SPACE_MODELS") or Path(__file__).parent / "models")
 AT_ONCE = 2  # computations at a time, each on one core
@@ -74,7 +74,7 @@ iframe { color-scheme: light; }
 body { --color-accent: var(--primary-700); --focus: #1a56db; --checkbox-border-color: var(--neutral-500) !important; }
 body.dark { --color-accent: var(--primary-500); --focus: #8ab4f8;
   --checkbox-border-color: var(--neutral-400) !important; }
-.gradio-container :focus-visible { outline: 3px solid var(--focus) !important; outline-offset: 1px; }
+:root body .gradio-container :focus-visible { outline: 3px solid var(--focus) !important; outline-offset: 1px; }
 textarea, input { unicode-bidi: plaintext; }
 .toast-close { color: inherit !important; opacity: 1 !important; }
 @media (prefers-reduced-motion: reduce) {
@@ -98,14 +98,6 @@ DESCRIBE = """() => {
       .flatMap(node => [node, ...node.querySelectorAll("iframe")]).filter(node => node.tagName === "IFRAME");
     if (frames.length) said.textContent = "Shown: " + frames.map(frame => frame.title).join("; ");
   }).observe(document.body, {childList: true, subtree: true, characterData: true});
-}"""
-SHOW_LANGUAGE = "language => { document.documentElement.dataset.explained = language; return language; }"
-REMEMBER = """(text, models) => {
-  const start = text.slice(0, 1000);  // more is not read, and an address that is too long reaches nobody
-  const query = new URLSearchParams({tab: "%s", text: start, models: [].concat(models).join(",")});
-  const theme = new URLSearchParams(location.search).get("__theme");
-  if (theme) query.set("__theme", theme);
-  history.replaceState(null, "", "?" + query);
 }"""
 LAUNCH: dict[str, Any] = {
     "theme": gradio.themes.Default(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]).set(
@@ -161,7 +153,8 @@ def build(folder: Path, open_checkpoints: bool = False, remote_code: bool = Fals
                 elem_id="language",
                 container=False,
             )
-            language.input(None, language, js=SHOW_LANGUAGE, api_visibility="private")
+            demo.load(None, None, language, js=RECALL_LANGUAGE, api_visibility="private")
+            language.input(None, language, js=REMEMBER_LANGUAGE, api_visibility="private")
             lay_out_tabs(demo, space, private)
         else:
             gr.HTML(
@@ -190,57 +183,35 @@ def named_endpoints(space: Space) -> list[Callable]:
 
 def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None:
     """Lay out the tabs that the models allow, and let a link open one of them with a sentence."""
-    links: dict[str, tuple[Any, Link]] = {}
+    links: list[Link] = []
     with gr.Tabs(overflow_behavior="wrap") as tabs:
         if space.models:
-            links = lay_out_translators(demo, space, private)
+            links = lay_out_translators(space, private)
         if space.others:
             with gr.Tab("Other inputs", id="inputs"):
                 inner, more = InputsTab(space).lay_out(private)
-                links |= more
+                links += more
     groups = [tabs, inner] if space.others else [tabs]
-
-    def reopen(request: gr.Request) -> Any:
-        query = request.query_params if request else {}
-        wanted, asked = query.get("tab", "translate"), "text" in query or "models" in query
-        named = query.get("models", "").split(",")  # models, or a pair of languages for all that translate it
-        names = [name for one in named for name in space.models if one in (name, pair_of(name))]
-        text = clean(query["text"])[0] if query.get("text", "").strip() else EXAMPLES[0]
-        # what a link does not name stays as it is: somebody may have clicked or typed already
-        updates: list[Any] = [gr.skip()] * len(groups)
-        for number, group in enumerate(groups):
-            if "tab" in query and wanted in [block.id for block in group.children if isinstance(block, gr.Tab)]:
-                updates[0] = gr.Tabs(selected="inputs")
-                updates[number] = gr.Tabs(selected=wanted)
-        for name, (tab, link) in links.items():
-            updates += tab.opened(text, names) if asked and name == wanted else [gr.skip()] * len(link.opened)
-        return updates if len(updates) > 1 else updates[0]  # one output is no list
-
-    outputs = [*groups, *[component for _, link in links.values() for component in link.opened]]
-    opened = demo.load(reopen, None, outputs, api_visibility="private")
+    opened = open_links(demo, groups, links, space.named)
     if space.models:
-        opened.then(**links["translate"][1].show)
-    for name, (_, link) in links.items():
-        for shown in link.shown:
-            shown.then(None, link.remembered, None, js=REMEMBER % name, api_visibility="private")
+        opened.then(**links[0].show)
 
 
-def lay_out_translators(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> dict[str, tuple[Any, Link]]:
-    """Lay out the tabs of the translators; give each that a link can open."""
-    first, steps, history, what_if = TranslateTab(space), StepsTab(space), HistoryTab(space), WhatIfTab(space)
-    links: dict[str, tuple[Any, Link]] = {}
-    with gr.Tab("Translate", id="translate"):
-        links["translate"] = first, first.lay_out(demo, private)
+def lay_out_translators(space: Space, private: dict[str, Any]) -> list[Link]:
+    """Lay out the tabs of the translators; tell how a link opens them, the first one first."""
+    steps, history = StepsTab(space), HistoryTab(space)
+    with gr.Tab("Translate", id="translate") as tab:
+        links = [TranslateTab(space).lay_out(tab, private)]
     if steps.known:
         with gr.Tab("Step by step", id="steps") as tab:
-            links["steps"] = steps, steps.lay_out(tab, private)
+            links.append(steps.lay_out(tab, private))
     if history.pairs:
         with gr.Tab("History", id="history") as tab:
-            links["history"] = history, history.lay_out(tab, private)
+            links.append(history.lay_out(tab, private))
     with gr.Tab("What if", id="what-if") as tab:
-        links["what-if"] = what_if, what_if.lay_out(tab, private)
+        links.append(WhatIfTab(space).lay_out(tab, private))
     with gr.Tab("Metrics lab", id="metrics") as tab:
-        MetricsTab(space).lay_out(tab, private)
+        links.append(MetricsTab(space).lay_out(tab, private))
     return links
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import gradio as gr
 import torch
+from links import Asked, Link, first_visit
 from PIL import Image
 from service import Other, Space, checked
 from texts import explanation
@@ -45,7 +46,7 @@ img { display: block; width: 36px; height: 36px; margin: 0; image-rendering: pix
 PAD_SCRIPT = """
 const DOTS = 32, PEN = 2.7;  // the pen's radius, so that a digit has as much ink as those of the data
 const surface = element.querySelector(".surface"), cells = [...surface.querySelectorAll("[role=gridcell]")];
-let strokes = [], shown;  // points of the pen; the pixels on the grid
+let strokes = [], shown, sent;  // points of the pen; the pixels on the grid, and those that are read
 
 function ink(dots, [x0, y0], [x1, y1]) {
   const dx = x1 - x0, dy = y1 - y0, length = dx * dx + dy * dy || 1;
@@ -85,6 +86,7 @@ function paint(pixels) {
 }
 
 function send(pixels) {
+  sent = pixels;
   props.value = pixels;
   trigger("input");
 }
@@ -131,6 +133,11 @@ element.querySelector(".clear").addEventListener("click", () => set(Array(64).fi
 for (const sample of element.querySelectorAll(".samples button")) {
   sample.addEventListener("click", () => set(sample.dataset.pixels.split(" ").map(Number)));
 }
+watch("value", () => {  // a link brought another digit
+  if (String(props.value) === String(sent)) return;
+  strokes = [];
+  paint([...props.value]);
+});
 cells[0].tabIndex = 0;
 paint([...props.value]);
 """
@@ -277,7 +284,7 @@ class DigitTab:
     def __init__(self, space: Space):
         self.other = space.need("classify")
 
-    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
+    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:
         """Lay out the tab."""
         gr.HTML(explanation("digit"))
         with gr.Row():
@@ -285,8 +292,13 @@ class DigitTab:
                 drawing = pad()
             with gr.Column(scale=5, min_width=280):
                 results = gr.HTML(elem_id="digit", apply_default_css=False)
-        events = [drawing.input, tab.select]
-        gr.on(events, self.show, drawing, results, **private)
+        show: dict[str, Any] = {"fn": self.show, "inputs": [drawing], "outputs": [results], **private}
+        shown = gr.on([drawing.input, first_visit(tab).change], **show)
+
+        def values(asked: Asked) -> list[Any]:
+            return [asked.numbers("pixels", 0, WHITE, SIDE * SIDE)]
+
+        return Link(tab, {"pixels": drawing}, [drawing], values, [shown], show)
 
     def show(self, pixels: object) -> str:
         """Read a digit; write the answer and where the model looked."""
@@ -311,15 +323,20 @@ class CaptionTab:
     def __init__(self, space: Space):
         self.other = space.need("caption")
 
-    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
+    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:
         """Lay out the tab."""
         gr.HTML(explanation("caption"))
         picked = picker()
         another = gr.Button("Another one", min_width=160, scale=0)
         results = gr.HTML(elem_id="caption", apply_default_css=False)
-        events = [picked.input, tab.select]
-        gr.on(events, self.show, picked, results, **private)
-        another.click(self.another, None, [picked, results], **private)
+        show: dict[str, Any] = {"fn": self.show, "inputs": [picked], "outputs": [results], **private}
+        shown = gr.on([picked.input, first_visit(tab).change], **show)
+        replaced = another.click(self.another, None, [picked, results], **private)
+
+        def values(asked: Asked) -> list[Any]:
+            return [asked.number("picture", 0, MOST_PICTURES - 1)]
+
+        return Link(tab, {"picture": picked}, [picked], values, [shown, replaced], show)
 
     def another(self) -> tuple[int, str]:
         """Take any picture that is not offered; give its number, and what is said about it."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import gradio as gr
 import torch
-from service import LONGEST_SENTENCE, Link, Other, Space, checked, clean, drawn, notice
+from links import Asked, Link, first_visit
+from service import LONGEST_SENTENCE, Other, Space, checked, clean, drawn, notice
 from texts import BEGINNINGS, BLANKS, SENSES, explanation
 
 from hf_attn.data import readable_tokens
@@ -147,14 +148,13 @@ class FillInTab:
         self.apart.lay_out("filled", private)
         outputs = [notices, results, self.apart.ids, self.apart.piece, self.apart.steps]
         show: dict[str, Any] = {"fn": self.show, "inputs": [text], "outputs": outputs, **private}
-        shown = [gr.on([button.click, text.submit, tab.select], **show), examples.load_input_event.then(**show)]
+        shown = [
+            gr.on([button.click, text.submit, first_visit(tab).change], **show),
+            examples.load_input_event.then(**show),
+        ]
         with gr.Accordion("One word, two meanings", open=False):
             self.lay_out_senses(private)
-        return Link([text], [text], shown, show)
-
-    def opened(self, text: str, names: list[str]) -> list[Any]:
-        """Give the values of a link: the text."""
-        return [text]
+        return Link(tab, {"text": text}, [text], lambda asked: [asked.text()], shown, show)
 
     def lay_out_senses(self, private: dict[str, Any]) -> None:
         """Lay out the comparison of a word in several sentences."""
@@ -227,13 +227,15 @@ class ContinueTab:
         results = gr.HTML(elem_id="continued", apply_default_css=False)
         self.apart.lay_out("continued", private)
         outputs = [notices, results, self.apart.ids, self.apart.piece, self.apart.steps]
-        events = [button.click, text.submit, pieces.input, tab.select]
+        events = [button.click, text.submit, pieces.input, first_visit(tab).change]
         show: dict[str, Any] = {"fn": self.show, "inputs": [text, pieces], "outputs": outputs, **private}
-        return Link([text], [text], [gr.on(events, **show), examples.load_input_event.then(**show)], show)
+        shown = [gr.on(events, **show), examples.load_input_event.then(**show)]
+        named = {"text": text, "pieces": pieces}
+        return Link(tab, named, list(named.values()), self.opened, shown, show)
 
-    def opened(self, text: str, names: list[str]) -> list[Any]:
-        """Give the values of a link: the beginning."""
-        return [text]
+    def opened(self, asked: Asked) -> list[Any]:
+        """Give the values of a link: the beginning, and how much to write."""
+        return [asked.text(), asked.number("pieces", 1, MOST_PIECES)]
 
     def show(self, text: str, pieces: int) -> tuple:
         """Go on; give notices, the text with its picture, and the pieces that can be taken apart."""

@@ -253,23 +253,6 @@ def to_lists(weights: torch.Tensor) -> list:
     return weights.double().mul(1e6).round().div(1e6).tolist()
 
 
-@dataclass(frozen=True)
-class Link:
-    """How a link opens a tab again.
-
-    Attributes:
-        opened: what a link sets, as the tab's method `opened` gives it.
-        remembered: text and models, from which the link is made.
-        shown: the events after which there is something to link to.
-        show: the arguments of these events.
-    """
-
-    opened: list[Any]
-    remembered: list[Any]
-    shown: list[Any]
-    show: dict[str, Any]
-
-
 class Space:
     """What the page and the endpoints compute; a visitor's text is cleaned before it comes here.
 
@@ -330,6 +313,10 @@ class Space:
             there = ", ".join(self.models) or "none"
             raise gr.Error(f"There is no such model; there are: {there}.", print_exception=False)
         return model
+
+    def named(self, name: str) -> list[str]:
+        """List the models that a name stands for: its own, or that of the languages that they translate."""
+        return [model for model in self.models if name in (model, pair_of(model))]
 
     def models_of(self, pair: str) -> list[tuple[str, str]]:
         """List what translates a pair of languages: label and name."""

@@ -5,7 +5,8 @@ import math
 from typing import Any
 
 import gradio as gr
-from service import Link, Space, architecture_name, checked, clean, language_name, notice, pair_of, unread
+from links import Asked, Link, first_visit
+from service import Space, architecture_name, checked, clean, language_name, notice, pair_of, unread
 from texts import CLAUSES, EXAMPLES, REFERENCES, explanation
 
 from hf_attn.data.words import text_words
@@ -49,13 +50,13 @@ class HistoryTab:
             "outputs": [notices, results],
             **private,
         }
-        shown = gr.on([button.click, text.submit, pair.input, added.input, tab.select], **show)
-        return Link([text, pair], [text, pair], [shown], show)
+        shown = gr.on([button.click, text.submit, pair.input, added.input, first_visit(tab).change], **show)
+        return Link(tab, {"text": text, "models": pair}, [text, pair], self.opened, [shown], show)
 
-    def opened(self, text: str, names: list[str]) -> list[Any]:
+    def opened(self, asked: Asked) -> list[Any]:
         """Give the values of a link: text and languages."""
-        known = [pair for pair in map(pair_of, names) if pair in self.pairs]
-        return [text, known[0] if known else gr.skip()]
+        known = [pair for pair in map(pair_of, asked.models) if pair in self.pairs]
+        return [asked.text(), known[0] if known else gr.skip()]
 
     def show(self, text: str, pair: str, added: int) -> tuple[gr.HTML, str]:
         """Translate the sentence, and every shorter one, with each model."""

@@ -6,7 +6,8 @@ from typing import Any
 import gradio as gr
 from input_pictures import CaptionTab, DigitTab
 from input_text import ContinueTab, FillInTab
-from service import Link, Space
+from links import Link
+from service import Space
 from texts import explanation
 
 INPUTS = (
@@ -27,16 +28,13 @@ class InputsTab:
     def __init__(self, space: Space):
         self.space = space
 
-    def lay_out(self, private: dict[str, Any]) -> tuple[gr.Tabs, dict[str, tuple[Any, Link]]]:
-        """Lay out the tab, with one inside for each model that is there; give those, and what a link can open."""
+    def lay_out(self, private: dict[str, Any]) -> tuple[gr.Tabs, list[Link]]:
+        """Lay out the tab, with one inside for each model that is there; give those, and how a link opens them."""
         gr.HTML(explanation("inputs"))
-        links: dict[str, tuple[Any, Link]] = {}
+        links: list[Link] = []
         with gr.Tabs(overflow_behavior="wrap") as tabs:
             for kind, title, inside in INPUTS:
                 if self.space.other(kind):
                     with gr.Tab(title, id=kind) as tab:
-                        laid_out = inside(self.space)
-                        link = laid_out.lay_out(tab, private)
-                    if link:
-                        links[kind] = laid_out, link
+                        links.append(inside(self.space).lay_out(tab, private))
         return tabs, links

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import gradio as gr
+from links import Asked, Link, first_visit
 from service import Space, architecture_name, clean, language_codes, notice, unread
 from texts import LECTURE, explanation
 
@@ -27,7 +28,7 @@ class MetricsTab:
     def __init__(self, space: Space):
         self.space = space
 
-    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> None:
+    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:
         """Lay out the tab."""
         gr.HTML(explanation("metrics"))
         names = [(SURE_LABEL, SURE)]
@@ -43,9 +44,19 @@ class MetricsTab:
         button = gr.Button("Compute", variant="primary")
         notices = gr.HTML(visible=False)
         results = gr.HTML(elem_id="metrics", apply_default_css=False)
-        inputs = [source, reference, first, second, whose]
-        submits = [box.submit for box in (source, reference, first, second)]
-        gr.on([button.click, whose.input, tab.select, *submits], self.show, inputs, [notices, results], **private)
+        boxes = {"text": source, "reference": reference, "first": first, "second": second}
+        show: dict[str, Any] = {
+            "fn": self.show,
+            "inputs": [*boxes.values(), whose],
+            "outputs": [notices, results],
+            **private,
+        }
+        events = [button.click, whose.input, first_visit(tab).change, *[box.submit for box in boxes.values()]]
+
+        def values(asked: Asked) -> list[Any]:
+            return [*map(asked.text, boxes), asked.models[0] if asked.models else gr.skip()]
+
+        return Link(tab, {**boxes, "models": whose}, show["inputs"], values, [gr.on(events, **show)], show)
 
     def show(self, source: str, reference: str, first: str, second: str, whose: str) -> tuple[gr.HTML, str]:
         """Compute both scores of both translations."""

@@ -4,10 +4,10 @@
 from typing import Any
 
 import gradio as gr
+from links import Asked, Link, first_visit
 from service import (
     BEAMS,
     KINDS,
-    Link,
     Space,
     architecture_name,
     architecture_of,
@@ -71,7 +71,7 @@ class StepsTab:
             "show_progress_on": steps,  # a menu that is just appearing may miss that the progress has ended
             **private,
         }
-        shown_now = gr.on([button.click, text.submit, model.input, tab.select], **begin)
+        shown_now = gr.on([button.click, text.submit, model.input, first_visit(tab).change], **begin)
         shows: dict[str, Any] = {
             "fn": self.show_step,
             "inputs": [shown, piece, kind, layer, head],
@@ -82,12 +82,12 @@ class StepsTab:
         gr.on([choice.input for choice in (piece, layer, head)], **shows)
         menus: dict[str, Any] = {"preprocess": False, "api_visibility": "private", "show_progress": "hidden"}
         kind.input(self.menus, [shown, kind], [piece, layer, head], **menus).then(**shows)
-        return Link([text, model], [text, model], [shown_now], begin)
+        return Link(tab, {"text": text, "models": model}, [text, model], self.opened, [shown_now], begin)
 
-    def opened(self, text: str, names: list[str]) -> list[Any]:
+    def opened(self, asked: Asked) -> list[Any]:
         """Give the values of a link: text and model."""
-        known = [name for name in names if name in self.known]
-        return [text, known[0] if known else gr.skip()]
+        known = [name for name in asked.models if name in self.known]
+        return [asked.text(), known[0] if known else gr.skip()]
 
     def take_apart(self, text: str, model: str) -> tuple:
         """Translate for the second tab; give notices, what was taken apart, menus and the first word's steps."""

@@ -7,11 +7,11 @@ from typing import Any
 
 import gradio as gr
 from checkpoints import read_name
+from links import Asked, Link
 from service import (
     BEAMS,
     MOST_BEAMS,
     MOST_MODELS,
-    Link,
     Space,
     architecture_of,
     checked,
@@ -40,7 +40,7 @@ class TranslateTab:
     def __init__(self, space: Space):
         self.space = space
 
-    def lay_out(self, demo: gr.Blocks, private: dict[str, Any]) -> Link:
+    def lay_out(self, tab: gr.Tab, private: dict[str, Any]) -> Link:
         """Lay out the tab."""
         gr.HTML(explanation("translate"))
         first = self.space.models_of(self.space.pairs[0])
@@ -86,14 +86,15 @@ class TranslateTab:
             asked.success(**show)
         shown = [gr.on([button.click, text.submit, models.input, beams.input, unit.input], **show)]
         shown += [chosen.then(**show) for chosen in (offered, examples.load_input_event)]
-        return Link([text, pair, models], [text, models], shown, show)
+        return Link(tab, {"text": text, "models": models}, [text, pair, models], self.opened, shown, show)
 
-    def opened(self, text: str, names: list[str]) -> list[Any]:
+    def opened(self, asked: Asked) -> list[Any]:
         """Give the values of a link: text, languages and models."""
-        pair = pair_of(names[0]) if names else self.space.pairs[0]
-        there = self.space.models_of(pair)
-        chosen = [name for name in names if pair_of(name) == pair][:MOST_MODELS] or default(there)
-        return [text, pair, gr.CheckboxGroup(choices=there, value=chosen)]  # type: ignore[arg-type]
+        if not asked.models:
+            return [asked.text(), gr.skip(), gr.skip()]
+        pair = pair_of(asked.models[0])
+        there, chosen = self.space.models_of(pair), [name for name in asked.models if pair_of(name) == pair]
+        return [asked.text(), pair, gr.CheckboxGroup(choices=there, value=chosen[:MOST_MODELS])]  # type: ignore[arg-type]
 
     def open(self, name: str, opened: list[str], pair: str, chosen: list[str]) -> tuple[list[str], gr.CheckboxGroup]:
         """Open a checkpoint; give what this visitor has opened, and a choice of models with the new one chosen."""

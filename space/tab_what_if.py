@@ -4,10 +4,10 @@
 from typing import Any
 
 import gradio as gr
+from links import Asked, Link, first_visit
 from service import (
     BEAMS,
     KINDS,
-    Link,
     Space,
     architecture_name,
     architecture_of,
@@ -65,7 +65,7 @@ class WhatIfTab:
             "show_progress_on": results,  # a control that is just appearing may miss that the progress has ended
             **private,
         }
-        shown_now = gr.on([button.click, text.submit, model.input, tab.select], **begin)
+        shown_now = gr.on([button.click, text.submit, model.input, first_visit(tab).change], **begin)
         # a session that was forgotten is told so, not that its choices are no longer there
         raw: dict[str, Any] = {"preprocess": False, "api_visibility": "private", "show_progress": "hidden"}
         change.input(self.offer, [shown, change], [words, kind, layer, heads, position, piece], **raw).then(
@@ -77,11 +77,11 @@ class WhatIfTab:
         asked = [shown, change, words, kind, layer, heads, position, piece]
         changes = [one.input for one in (words, layer, heads, piece)]
         gr.on(changes, self.show, asked, results, preprocess=False, **private)
-        return Link([text, model], [text, model], [shown_now], begin)
+        return Link(tab, {"text": text, "models": model}, [text, model], self.opened, [shown_now], begin)
 
-    def opened(self, text: str, names: list[str]) -> list[Any]:
+    def opened(self, asked: Asked) -> list[Any]:
         """Give the values of a link: text and model."""
-        return [text, names[0] if names else gr.skip()]
+        return [asked.text(), asked.models[0] if asked.models else gr.skip()]
 
     def begin(self, text: str, model: str, change: str) -> tuple:
         """Translate; give what can be changed, and the first change: the longest source word hidden."""

@@ -71,7 +71,7 @@ FAULTS = (
         "models/generation.py",
         "if num_items_in_batch is None else torch.as_tensor(num_items_in_batch)",
         "",
-        "test_contract_trainer.py::test_accumulated_batches_are_one_batch",
+        "test_contract_calls.py::test_the_loss_is_the_mean_over_labels_or_their_sum_by_the_items_of_the_update",
     ),
     Fault(
         "recurrent layers keep whatever memory held",
@@ -200,7 +200,8 @@ def failures(folder: Path, *tests: str) -> dict[str, str]:
     )  # fmt: skip
     assert report.exists(), run.stdout + run.stderr
     cases = list(ElementTree.parse(report).iter("testcase"))
-    assert len(cases) >= len(tests), run.stdout
+    ran = {case.get("name", "").split("[")[0] for case in cases}
+    assert ran >= {test.split("::")[1].split("[")[0] for test in tests}, run.stdout  # none is only for slow runs
     found = ((case.get("name", ""), case.find("failure"), case.find("error")) for case in cases)
     return {
         name: failure.get("message", "") if failure is not None else "an error, no failure: " + run.stdout

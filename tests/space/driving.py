@@ -3,6 +3,7 @@
 
 import re
 from contextlib import contextmanager
+from urllib.parse import parse_qs, urlsplit
 
 import torch
 
@@ -36,7 +37,7 @@ class Visits:
         local = (url.split("?")[0], "data:", "blob:", "about:")
         page.on("request", lambda request: request.url.startswith(local) or self.complaints.append(request.url))
         page.goto(url)
-        page.get_by_role("heading", name="Attention you can see").wait_for()
+        page.locator("[role=tab], [role=alert]").first.wait_for()
         return page
 
     def note(self, message):
@@ -46,10 +47,13 @@ class Visits:
         if message.type in ("error", "warning") and not known:
             self.complaints.append(message.text)
 
-    def reload(self, page):
-        """Load a page again; as it is left it may break off what it was asking for, and say so."""
+    def reload(self, page, url=""):
+        """Load a page again, or another; as one is left it may break off what it was asking for, and say so."""
         before = len(self.complaints)
-        page.reload()
+        if url:
+            page.goto(url)
+        else:
+            page.reload()
         broken_off = ("AbortError", "Connection errored out")
         self.complaints[before:] = [one for one in self.complaints[before:] if not one.startswith(broken_off)]
 
@@ -60,8 +64,41 @@ class Visits:
         return self.complaints
 
 
+def linked(page):
+    """What the address says."""
+    return {name: value for name, (value,) in parse_qs(urlsplit(page.url).query).items()}
+
+
+def selected(page):
+    """The tab that is shown."""
+    return page.locator("[role=tab][aria-selected=true]").first.text_content()
+
+
+def typed(page):
+    """The text in the tab that is shown."""
+    return page.get_by_label("Text", exact=True).and_(page.locator("textarea:visible")).input_value()
+
+
 def open_tab(page, name):
     page.get_by_role("tab", name=name).click()
+
+
+def unfold(page, name):
+    """Open what is folded, and wait until nothing within it is drawn any more: what is typed earlier may be lost."""
+    page.get_by_role("button", name=name).and_(page.locator(":visible")).click()
+    page.evaluate(
+        """() => new Promise(resolve => {
+          let last = performance.now();
+          const observer = new MutationObserver(() => { last = performance.now(); });
+          observer.observe(document.body, {childList: true, subtree: true, attributes: true});
+          const look = () => {
+            if (performance.now() - last < 300) return requestIdleCallback(look);
+            observer.disconnect();
+            resolve();
+          };
+          requestIdleCallback(look);
+        })"""
+    )
 
 
 def choose(page, label, option):

@@ -3,7 +3,7 @@
 
 import pytest
 from axe import violations
-from space.driving import Visits, choose, fits, framed, open_tab, redrawn, results, slide, translate
+from space.driving import Visits, choose, fits, framed, open_tab, redrawn, results, slide, translate, unfold
 
 pytestmark = pytest.mark.browser
 
@@ -21,7 +21,6 @@ def show(view):
     """A view of the tab Translate."""
 
     def drive(page):
-        open_tab(page, "Translate")
         with redrawn(page, "#results"):
             pick(page, "Show", view)
 
@@ -30,8 +29,6 @@ def show(view):
 
 def warned(page):
     """A text that was cut, with what looks wrong about its translation, beside a model without attention."""
-    open_tab(page, "Translate")
-    pick(page, "Show", "words")
     page.get_by_label("No attention (2014)").check()
     translate(page, "The girl reads 7318. " * 40, 2)
     page.locator("#translate-notices").wait_for()
@@ -100,14 +97,14 @@ def inside(name, area):
 
 def blank_apart(page):
     inside("Fill in a blank", "#filled")(page)
-    page.get_by_role("button", name="One piece, step by step").and_(page.locator(":visible")).click()
+    unfold(page, "One piece, step by step")
     page.locator("#filled-piece input").first.check()
     framed(page, "#filled-steps", "How the model read")
 
 
 def meanings(page):
     inside("Fill in a blank", "#filled")(page)
-    page.get_by_role("button", name="One word, two meanings").click()
+    unfold(page, "One word, two meanings")
     page.locator("#sense-word input, #sense-word textarea").fill("girl")
     for number, sentence in enumerate(("The girl reads.", "Where is the girl?", ""), start=1):
         page.locator(f"#sentence-{number} textarea, #sentence-{number} input").fill(sentence)
@@ -146,6 +143,8 @@ TABS = [
     "What if: words",
     "Metrics",
     "Fill in",
+    "Fill in, step by step",
+    "Fill in, meanings",
     "What comes next",
     "A digit",
     "A caption",
@@ -153,20 +152,26 @@ TABS = [
 
 
 @pytest.fixture(scope="module")
-def visited(browser, server):
-    """One visit for all."""
+def visits(browser):
+    """All visits of one browser window, which loads what the page consists of once."""
     visits = Visits(browser)
-    page = visits(server)
-    results(page, 2)
-    yield page
+    yield visits
     assert visits.end() == []
 
 
+@pytest.fixture(scope="module")
+def window(visits, server):
+    """The window."""
+    return visits(server)
+
+
 @pytest.fixture
-def page(visited):
-    """The page, wide, light and in English."""
-    look(visited, 1280, False)
-    return visited
+def page(visits, window, server):
+    """The page as it opens: wide, light and in English."""
+    visits.reload(window, server)
+    results(window, 2)
+    look(window, 1280, False)
+    return window
 
 
 def look(page, width, dark):
@@ -227,7 +232,6 @@ def test_without_models_too(visit, app, tmp_path):
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_an_error_is_announced_and_can_be_read(page, dark):
-    open_tab(page, "Translate")
     look(page, 1280, dark)
     page.locator("#text textarea").fill(" ")
     page.get_by_role("button", name="Translate").and_(page.locator(":visible")).click()
@@ -238,14 +242,12 @@ def test_an_error_is_announced_and_can_be_read(page, dark):
     )
     found = violations(page, frames=False)
     page.get_by_role("button", name="Close", exact=True).press("Enter")
-    translate(page, "Where is the girl?", 2)
+    said.wait_for(state="hidden")
     # Gradio's own: the head of its message is a button and holds the button that closes it; both are reached
     assert [each for each in found if not ("nested-interactive" in each and "toast-header" in each)] == []
 
 
 def test_a_sentence_from_right_to_left_is_read_so(page):
-    open_tab(page, "Translate")
-    pick(page, "Show", "words")
     frame = translate(page, HEBREW, 2)[0]
     left = frame.locator("#source .word").evaluate_all("all => all.slice(0, 3).map(each => each.offsetLeft)")
     assert left == sorted(left, reverse=True)

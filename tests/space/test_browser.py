@@ -1,44 +1,16 @@
 # Copyright 2026 The hf_attn authors. Licensed under the Apache License, Version 2.0.
-"""The whole page in a real browser: links that open it again, languages, themes, visitors who do not meet."""
+"""The whole page in a real browser: languages, themes, visitors who do not meet."""
 
 import re
 import time
-from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from space.driving import (
-    SENTENCE,
-    fits,
-    forced,
-    framed,
-    is_dark,
-    open_tab,
-    redrawn,
-    results,
-    translate,
-)
-
-from hf_attn import Translator
+from space.driving import SENTENCE, fits, forced, framed, is_dark, linked, open_tab, results, selected, translate, typed
 
 pytestmark = pytest.mark.browser
 
 OPENING = "The old teacher reads a long letter in the garden."
 ATTACK = "<img src=x onerror=alert(1)> </script><script>alert(2)</script>"
-SHOWN = {"steps": "#steps", "history": "#history", "what-if": "#what-if"}
-
-
-def linked(page):
-    """What the address says."""
-    return {name: value for name, (value,) in parse_qs(urlsplit(page.url).query).items()}
-
-
-def selected(page):
-    return page.locator("[role=tab][aria-selected=true]").first.text_content()
-
-
-def typed(page):
-    """The text in the tab that is shown."""
-    return page.get_by_label("Text", exact=True).and_(page.locator("textarea:visible")).input_value()
 
 
 def test_the_page_opens_with_a_translation(visit, server):
@@ -48,108 +20,6 @@ def test_the_page_opens_with_a_translation(visit, server):
     assert all("professeur" in text for text in page.locator("#results .translation").all_text_contents())
     assert bahdanau.locator("#source .text").all_text_contents()[:3] == ["The", "old", "teacher"]
     assert selected(page) == "Translate" and linked(page) == {}
-
-
-def test_the_address_follows_what_is_translated_and_opens_it_again(visit, server, models_folder):
-    page = visit(server)
-    results(page, 2)
-    translate(page, SENTENCE, 2)
-    with redrawn(page, "#results"):
-        page.get_by_label("Bahdanau (2015)").uncheck()
-    page.wait_for_function("location.search.includes('models=en-fr-transformer')")
-    expected = {"tab": "translate", "text": SENTENCE, "models": "en-fr-transformer"}
-    assert linked(page) == expected
-    for again in (visit(page.url), page):
-        if again is page:
-            visit.reload(page)
-        results(again, 1, SENTENCE)
-        assert typed(again) == SENTENCE and linked(again) == expected
-        assert again.locator("#results h3").all_text_contents() == ["Transformer (2017)"]
-        translation, _ = forced(models_folder, "en-fr-transformer", SENTENCE)
-        assert again.locator("#results .translation").text_content() == translation.text
-
-
-def test_the_theme_of_the_address_stays_when_the_page_is_loaded_again(visit, server):
-    page = visit(f"{server}?__theme=dark")
-    results(page, 2)
-    translate(page, SENTENCE, 2)
-    page.wait_for_function("location.search.includes('tab=translate')")
-    visit.reload(page)
-    results(page, 2, SENTENCE)
-    assert page.evaluate("document.body.classList.contains('dark')")
-
-
-@pytest.mark.parametrize(
-    ("tab", "models", "title", "said"),
-    [
-        ("steps", "en-fr-luong", "Step by step", "How the model wrote"),
-        ("history", "en-ko-bahdanau", "History", "Bahdanau (2015)"),
-        ("what-if", "en-fr-bahdanau", "What if", "without attention to"),
-    ],
-)
-def test_a_link_opens_each_tab_with_its_sentence_and_its_model(visit, server, models_folder, tab, models, title, said):
-    page = visit(f"{server}?{urlencode({'tab': tab, 'text': SENTENCE, 'models': models})}")
-    translation = Translator(models_folder / models)(SENTENCE, num_beams=4)
-    shown = translation.target_tokens[0] if tab == "steps" else translation.text
-    for _ in range(2):
-        framed(page, SHOWN[tab], said, shown)
-        assert selected(page) == title and typed(page) == SENTENCE
-        visit.reload(page)
-    # from here on the address follows
-    framed(page, SHOWN[tab], said, shown)
-    page.get_by_label("Text", exact=True).and_(page.locator("textarea:visible")).fill(OPENING)
-    page.keyboard.press("Control+Enter")
-    page.get_by_role("tabpanel").locator("button.primary:visible").click()
-    page.wait_for_function("wanted => new URLSearchParams(location.search).get('text') === wanted", arg=OPENING)
-    assert linked(page)["tab"] == tab and linked(page)["models"].startswith(models[:5])
-
-
-@pytest.mark.parametrize(
-    ("tab", "title", "box", "results", "text"),
-    [
-        ("fill-in", "Fill in a blank", "#blank-text", "#filled", "The girl ___ a letter."),
-        ("continue", "What comes next", "#beginning", "#continued", "The old"),
-    ],
-)
-def test_a_link_opens_the_tabs_of_other_inputs_with_their_text(visit, server, tab, title, box, results, text):
-    page = visit(f"{server}?{urlencode({'tab': tab, 'text': text})}")
-    page.locator(f"{results} iframe").wait_for()
-    assert page.locator("[role=tab][aria-selected=true]").all_text_contents() == ["Other inputs", title]
-    assert page.locator(f"{box} textarea").input_value() == text
-    page.locator(f"{box} textarea").fill(f"{text} ___")
-    page.get_by_role("tabpanel").locator("button.primary:visible").click()
-    page.wait_for_function("wanted => new URLSearchParams(location.search).get('text') === wanted", arg=f"{text} ___")
-    assert linked(page) == {"tab": tab, "text": f"{text} ___"}
-
-
-@pytest.mark.parametrize(
-    ("title", "box", "results", "text"),
-    [
-        ("Fill in a blank", "#blank-text", "#filled", "Moses stretched out his ___ over the sea."),
-        ("What comes next", "#beginning", "#continued", "Do not be afraid"),
-    ],
-)
-def test_an_example_of_other_inputs_is_read_at_once_and_the_address_follows(visit, server, title, box, results, text):
-    page = visit(server)
-    open_tab(page, "Other inputs")
-    open_tab(page, title)
-    with redrawn(page, results):
-        page.get_by_role("button", name=text).click()
-    assert page.locator(f"{box} textarea").input_value() == text
-    page.wait_for_function("wanted => new URLSearchParams(location.search).get('text') === wanted", arg=text)
-
-
-def test_what_a_link_cannot_ask_for_is_ignored(visit, server):
-    foreign = {"tab": "nowhere", "text": ATTACK, "models": "google/flan-t5-base,../en-fr-none,<b>"}
-    page = visit(f"{server}?{urlencode(foreign)}")
-    results(page, 2)
-    assert selected(page) == "Translate" and typed(page) == OPENING
-    page = visit(f"{server}?{urlencode(foreign | {'tab': 'translate'})}")
-    results(page, 2, "<img")
-    assert page.locator("#results h3").all_text_contents() == ["Bahdanau (2015)", "Transformer (2017)"]
-    page = visit(f"{server}?{urlencode({'tab': 'translate', 'text': 'la ' * 400, 'models': 'en-fr-none,en-ko-none'})}")
-    page.get_by_text("This model has no attention to show").wait_for()
-    assert page.locator("#results h3").all_text_contents() == ["No attention (2014)"] and len(typed(page)) <= 400
 
 
 @pytest.mark.parametrize("width", [1280, 320])

@@ -22,7 +22,7 @@ from gradio_client.exceptions import AppError
 from hub.hub_stand_in import run_hub, use_hub
 from safetensors.torch import load_file
 from space.conftest import PAIRS
-from space.driving import SENTENCE, Visits, close, lit, results
+from space.driving import SENTENCE, Visits, close, lit, results, unfold
 from space.wire import Session
 from teaching import teach
 from transformers import (
@@ -531,7 +531,7 @@ def test_a_visitor_opens_a_folder_and_nobody_else_has_it(open_server, browser, t
     visit = Visits(browser)
     page, other = visit(open_server.url), visit(f"{open_server.url}?models={folder},en-fr-luong")
     results(page, 2)
-    page.get_by_role("button", name="Another checkpoint").click()
+    unfold(page, "Another checkpoint")
     box = page.get_by_label("Hub id, or folder")
     box.fill("/no/such/<b>folder</b>")
     page.get_by_role("button", name="Open", exact=True).click()

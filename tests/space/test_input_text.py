@@ -10,7 +10,7 @@ import sys
 import gradio as gr
 import pytest
 import torch
-from space.driving import choose, close, fits, framed, is_dark, lit, open_tab, quantity, redrawn, slide
+from space.driving import choose, close, fits, framed, is_dark, lit, open_tab, quantity, redrawn, slide, unfold
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 BLANKS = "The old ___ reads a ___ letter."
@@ -239,7 +239,7 @@ def test_blanks_as_a_person_fills_them(visit, server, others_folder):
         likeliest = torch.cat([logits[place].softmax(dim=0).sort(descending=True).values[:5] for place in blanks])
         torch.testing.assert_close(torch.tensor(said), likeliest, atol=0.0051, rtol=0)
 
-    page.get_by_role("button", name="One piece, step by step").locator("visible=true").click()
+    unfold(page, "One piece, step by step")
     page.locator("#filled-piece label").nth(3).click()
     close(quantity(framed(page, "#filled-steps", "How the model read"), "weights"), weights[1, 0, 3])
     with redrawn(page, "#filled-steps"):
@@ -251,7 +251,7 @@ def test_blanks_as_a_person_fills_them(visit, server, others_folder):
 def test_a_word_is_compared_as_a_person_does(visit, server, others_folder):
     page = visit(server)
     open_tab(page, "Other inputs")
-    page.get_by_role("button", name="One word, two meanings").click()
+    unfold(page, "One word, two meanings")
     page.get_by_role("button", name="Compare").click()
     framed(page, "#senses", "He got bit by Python")
     page.get_by_label("Word", exact=True).fill("girl")
@@ -300,7 +300,7 @@ def test_narrow_and_dark_with_korean_explanations(visit, server, width, dark):
     open_tab(page, "Other inputs")
     framed(page, "#filled", "The likeliest pieces")
     page.get_by_text("BERT는 글을 양쪽 방향으로 읽습니다").wait_for()
-    page.get_by_role("button", name="One word, two meanings").click()
+    unfold(page, "One word, two meanings")
     page.get_by_role("button", name="Compare").click()
     assert is_dark(framed(page, "#senses", "He got bit by Python")) == dark and fits(page, width)
     open_tab(page, "What comes next")
