@@ -6,8 +6,8 @@ starts ``space/app.py`` with the shipped models in a process of its own and asks
 
     latency   from request to translation with all attention weights (/attention, 4 beams), for ten-word sentences that
               the Space has not seen, one after the other: median and 95th percentile for each model
-    parallel  50 calls of several endpoints from 8 clients at once: the same answers as one after the other?
-    memory    of the process, every 100 of 1,000 calls, by clients that come and go: flat?
+    parallel  50 calls of all endpoints from 8 clients at once: the same answers as one after the other?
+    memory    of the process, every 100 of 1,000 calls of all endpoints, by clients that come and go: flat?
 
 It takes some minutes on two cores, and prints a table. The machine should be idle otherwise; the load average is
 printed with the figures. A Space that runs elsewhere has an address, ``--url http://127.0.0.1:7860``; its memory is not
@@ -134,19 +134,38 @@ def ask(client: Client, question: tuple) -> Any:
     return client.predict(*arguments, api_name=endpoint)
 
 
-def questions(names: list[str], fresh: Iterator[str], count: int) -> list[tuple]:
-    """Mix endpoints, models and sentences."""
+def endpoint_names(client: Client) -> set[str]:
+    """Give the names of the endpoints; a Space has those that its models allow."""
+    described: Any = client.view_api(return_format="dict", print_info=False)
+    return set(described["named_endpoints"])
+
+
+def questions(names: list[str], endpoints: set[str], fresh: Iterator[str], count: int) -> list[tuple]:
+    """Mix all endpoints, models and sentences."""
+    attending = [name for name in names if not name.endswith("-none")]
+    with_heads = [name for name in names if name.endswith("-transformer")]
     mixed = []
     for number in range(count):
-        sentence, name = next(fresh), names[number % len(names)]
-        mixed.append(
-            (
-                ("/attention", sentence, name, BEAMS),
-                ("/translate", sentence, name, 1),
-                ("/next_pieces", sentence, name, BEAMS, 5),
-                ("/write_instead", sentence, name, 1, 20, BEAMS),
-            )[number % 4]
+        sentence = next(fresh)
+        name, looking, headed = (
+            group[number % len(group)] if group else None for group in (names, attending, with_heads)
         )
+        possible = [
+            ("/attention", sentence, name, BEAMS),
+            ("/translate", sentence, name, 1),
+            ("/beams", sentence, name, BEAMS),
+            ("/next_pieces", sentence, name, BEAMS, 5),
+            ("/hide_words", sentence, looking, [1], BEAMS),
+            ("/remove_heads", sentence, headed, 0, [0], "cross", BEAMS),
+            ("/write_instead", sentence, name, 1, 20, BEAMS),
+            ("/metrics", sentence, sentence.replace(" a ", " the ")),
+            ("/fill_in", sentence.replace(" a ", " ___ "), 5),
+            ("/continue_text", sentence, 5, 5),
+            ("/classify_digit", [[number * row * column % 17 for column in range(8)] for row in range(8)]),
+            ("/describe_shapes", number),
+        ]
+        there = [question for question in possible if question[0] in endpoints and None not in question]
+        mixed.append(there[number % len(there)])
     return mixed
 
 
@@ -185,7 +204,8 @@ def main(args: MeasureArguments, url: str, process: int | None) -> dict[str, Any
     """Measure, and print a table."""
     fresh, client = sentences(), Client(url, verbose=False, httpx_kwargs=PATIENT)
     names = model_names(client)
-    asked = questions(names, fresh, args.parallel)
+    endpoints = endpoint_names(client)
+    asked = questions(names, endpoints, fresh, args.parallel)
     serial = [ask(client, question) for question in asked]
     load = os.getloadavg()[0]
     latency = measure_latency(client, names, fresh, args.sentences)
@@ -199,7 +219,7 @@ def main(args: MeasureArguments, url: str, process: int | None) -> dict[str, Any
         f"answers, {found['calls_per_second']:.1f} a second"
     )
     if process is not None and args.calls:
-        mixed = iter(questions(names, fresh, WARM_UP + args.calls + 1))
+        mixed = iter(questions(names, endpoints, fresh, WARM_UP + args.calls + 1))
         report["memory"] = found = measure_memory(url, process, mixed, args.calls)
         print("memory every 100 calls, MB:", " ".join(f"{size:.0f}" for size in found["megabytes"]))
         print(f"{'flat' if found['flat'] else 'GROWS'}: {found['megabytes_per_1000_calls']:+.1f} MB in 1,000 calls")

@@ -5,10 +5,10 @@ Weights are read from safetensors files alone, and code that a checkpoint brings
 SPACE_REMOTE_CODE=1. From the Hub comes what anybody may read: the operator's token is not used.
 """
 
-import functools
 import json
 import os
 import threading
+from collections import OrderedDict
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -42,8 +42,8 @@ class Checkpoints:
 
     def __init__(self, remote_code: bool = False):
         self.remote_code = remote_code
-        self._one_at_a_time = threading.Lock()
-        self._held = functools.lru_cache(maxsize=MOST_HELD)(self._open)
+        self._one_at_a_time = threading.Lock()  # is opened; who uses one that is held does not wait
+        self._held: OrderedDict[str, Translator] = OrderedDict()  # the one used last comes last
 
     def open(self, name: str) -> Translator:
         """Open a checkpoint, or give it again.
@@ -60,11 +60,26 @@ class Checkpoints:
         folder = os.path.expanduser(name)
         place = os.path.realpath(folder) if os.path.isdir(folder) else name
         try:
-            with self._one_at_a_time:
-                return self._held(place)
+            return self._recall(place) or self._load(place)
         except Refused as error:
             reason = str(error).replace(place, name)
             raise gr.Error(f"“{escape(name)}” {escape(reason)}", print_exception=False) from error
+
+    def _recall(self, place: str) -> Translator | None:
+        try:
+            self._held.move_to_end(place)
+            return self._held[place]
+        except KeyError:
+            return None
+
+    def _load(self, place: str) -> Translator:
+        with self._one_at_a_time:
+            if translator := self._recall(place):  # somebody else asked for it meanwhile
+                return translator
+            translator = self._held[place] = self._open(place)
+            while len(self._held) > MOST_HELD:
+                self._held.popitem(last=False)
+            return translator
 
     def _open(self, place: str) -> Translator:
         folder = Path(place) if os.path.isdir(place) else fetch(place, self.remote_code)

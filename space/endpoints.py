@@ -3,7 +3,7 @@
 
 from dataclasses import asdict
 
-from service import BEAMS, MOST_BEAMS, Space, checked, checked_kind, clean, numbers, to_lists, unread
+from service import BEAMS, MOST_BEAMS, Space, checked, checked_kind, clean, numbers, to_lists
 
 from hf_attn.data.words import text_words
 from hf_attn.evaluation.from_scratch import brevity_penalty, clipped_matches, sentence_bleu
@@ -41,7 +41,7 @@ class Endpoints:
         line, notices = clean(text)
         translation = self.space.translation(name, line, checked("num_beams", num_beams, 1, MOST_BEAMS))
         failures = [{"kind": flag.kind, "detail": flag.detail} for flag in self.space.failures(name, translation)]
-        notices += unread(translation)
+        notices += self.space.remarks(name, translation)
         return {"model": name, **translation.to_dict(), "failures": failures, "notices": notices}
 
     def attention(self, text: str, model: str, num_beams: int = BEAMS) -> dict:
@@ -87,7 +87,11 @@ class Endpoints:
         name = self.space.choose(model)
         line, notices = clean(text)
         found = self.space.beams(name, line, checked("num_beams", num_beams, 1, MOST_BEAMS))
-        return {"model": name, "beams": [one.to_dict() for one in found], "notices": notices + unread(found[0])}
+        return {
+            "model": name,
+            "beams": [one.to_dict() for one in found],
+            "notices": notices + self.space.remarks(name, found[0]),
+        }
 
     def next_pieces(self, text: str, model: str, num_beams: int = BEAMS, count: int = 5) -> dict:
         """Give what else might have been written at each step of a translation.

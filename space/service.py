@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from checkpoints import Checkpoints
 
 LANGUAGES = {"en": "English", "fr": "French", "it": "Italian", "ko": "Korean"}
+LETTERS = {"en": "LATIN", "fr": "LATIN", "it": "LATIN", "ko": "HANGUL"}  # how Unicode names them
 ARCHITECTURES = {
     "none": "No attention (2014)",
     "bahdanau": "Bahdanau (2015)",
@@ -214,6 +215,13 @@ def unread(translation: Translation, target: bool = False) -> list[str]:
     return [f"The model read {len(spans)} pieces, up to “{text[:end][-20:]}”; what comes after was cut off."]
 
 
+def in_other_letters(text: str, language: str | None) -> bool:
+    """Tell whether most letters of a text are none of those in which a language is written."""
+    letters = [unicodedata.name(letter, "") for letter in text if letter.isalpha()]
+    known = [letter for letter in letters if letter.startswith(LETTERS.get(language or "", ""))]
+    return 2 * len(known) < len(letters)
+
+
 def checked(name: str, value: object, low: int, high: int) -> int:
     """Give a whole number within its limits, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value not in range(low, high + 1):
@@ -356,6 +364,14 @@ class Space:
             return question(self.models[name], translation, *asked, **options)
         except (TypeError, ValueError) as error:
             raise refusal(error) from error
+
+    def remarks(self, name: str, translation: Translation) -> list[str]:
+        """Say what a model did not read of a source, and that it reads another language."""
+        language = self.languages(name)[0]
+        if not in_other_letters(translation.source, language):
+            return unread(translation)
+        said = f"What is read here is {LANGUAGES[str(language)]}; most of this text is written in other letters."
+        return [said, *unread(translation)]
 
     def failures(self, name: str, translation: Translation) -> list:
         """List what looks wrong with a translation."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 from links import Asked, Link, first_visit
-from service import Space, architecture_name, checked, clean, language_name, notice, pair_of, unread
+from service import Space, architecture_name, checked, clean, language_name, notice, pair_of
 from texts import CLAUSES, EXAMPLES, REFERENCES, explanation
 
 from hf_attn.data.words import text_words
@@ -76,7 +76,7 @@ class HistoryTab:
                 (len(text_words(one)), self.reached(result, line, number) if known else result_probability(result))
                 for number, (one, (result, _)) in enumerate(zip(lines, translations, strict=True))
             ]
-            notices += unread(translation)
+            notices += self.space.remarks(name, translation)
         page = history_html(entries, growth, KNOWN if known else LIKELY)
         return notice(list(dict.fromkeys(notices))), page._repr_html_()
 

@@ -16,7 +16,6 @@ from service import (
     drawn,
     language_codes,
     notice,
-    unread,
 )
 from texts import EXAMPLES, explanation
 
@@ -99,7 +98,7 @@ class StepsTab:
         piece, layer, head = self.menus(shown, "cross")
         layers, _ = shape_of(translation, "cross")
         return (
-            notice(notices + unread(translation)),
+            notice(notices + self.space.remarks(name, translation)),
             shown,
             piece,
             gr.Radio(choices=kinds, value="cross", visible=len(kinds) > 1),

@@ -19,7 +19,6 @@ from service import (
     language_name,
     notice,
     pair_of,
-    unread,
 )
 from texts import EXAMPLES, explanation
 
@@ -80,9 +79,10 @@ class TranslateTab:
         }
         offered = pair.input(offer, [pair, opened], models, api_visibility="private")
         if self.space.checkpoints:
-            asked = gr.on(
-                [opens.click, named.submit], self.open, [named, opened, pair, models], [opened, models], **private
-            )
+            # a slow download takes none of the places in which the models compute
+            opening: dict[str, Any] = {**private, "concurrency_limit": 1, "concurrency_id": "open"}
+            events = [opens.click, named.submit]
+            asked = gr.on(events, self.open, [named, opened, pair, models], [opened, models], **opening)
             asked.success(**show)
         shown = [gr.on([button.click, text.submit, models.input, beams.input, unit.input], **show)]
         shown += [chosen.then(**show) for chosen in (offered, examples.load_input_event)]
@@ -140,7 +140,7 @@ class TranslateTab:
             for flag in self.space.failures(name, translation)
         ]
         flags = "".join(f"<li>{escape(flag)}</li>" for flag in dict.fromkeys(found))
-        cut = "".join(f'<p class="small">{escape(sentence)}</p>' for sentence in unread(translation))
+        cut = "".join(f'<p class="small">{escape(sentence)}</p>' for sentence in self.space.remarks(name, translation))
         if unit == "next pieces":
             candidates = next_pieces(self.space.translator(name), translation)
             picture = replace(next_pieces_html(translation, candidates), title=f"Next pieces, {name}")._repr_html_()

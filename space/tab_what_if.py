@@ -17,7 +17,6 @@ from service import (
     language_codes,
     notice,
     numbers,
-    unread,
 )
 from texts import EXAMPLES, explanation
 
@@ -97,7 +96,7 @@ class WhatIfTab:
         offered = self.offer(shown, change, hidden)
         result = self.show(shown, change, hidden, "cross", 0, [], None, None)
         radio = gr.Radio(choices=allowed, value=change)  # type: ignore[arg-type]
-        return (notice(notices + unread(translation)), shown, radio, *offered, result)
+        return (notice(notices + self.space.remarks(name, translation)), shown, radio, *offered, result)
 
     def changes(self, name: str) -> list[str]:
         """List what can be changed in a model."""

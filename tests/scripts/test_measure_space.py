@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from scripting import load_script
+from space.questions import GOOD
 
 MODELS = Path(__file__).parents[2] / "space" / "models"
 
@@ -16,6 +17,17 @@ def test_no_sentence_comes_twice_and_each_has_ten_words():
     sentences = list(script.sentences())
     assert len(sentences) == len(set(sentences)) == 6**6
     assert {len(sentence.split()) for sentence in sentences} == {10}
+
+
+def test_every_endpoint_is_asked():
+    script = load_script("scripts/measure_space.py")
+    named = {"/" + name for name in GOOD}
+    asked = script.questions(["en-fr-none", "en-fr-luong", "en-it-transformer"], named, script.sentences(), 60)
+    assert {question[0] for question in asked} == named and len(named) == 12
+    assert not any("en-fr-none" in question for question in asked if question[0] == "/hide_words")
+    assert {question[2] for question in asked if question[0] == "/remove_heads"} == {"en-it-transformer"}
+    without = script.questions(["en-fr-none"], named, script.sentences(), 60)
+    assert named - {question[0] for question in without} == {"/hide_words", "/remove_heads"}
 
 
 @pytest.mark.slow

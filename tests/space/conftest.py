@@ -2,6 +2,7 @@
 """A Space with tiny models that learned a few pairs in seconds, served on this machine."""
 
 import shutil
+import sys
 
 import pytest
 import torch
@@ -167,6 +168,12 @@ def space_folder(tmp_path_factory, models_folder, others_folder):
 def app():
     """The module space/app.py."""
     return load_script("space/app.py")
+
+
+@pytest.fixture(scope="session")
+def service(app):
+    """The module space/service.py."""
+    return sys.modules["service"]
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,7 @@ class Visits:
         else:
             page.reload()
         broken_off = ("AbortError", "Connection errored out")
-        self.complaints[before:] = [one for one in self.complaints[before:] if not one.startswith(broken_off)]
+        self.complaints[before:] = [one for one in self.complaints[before:] if not any(map(one.count, broken_off))]
 
     def end(self):
         """Close all pages, and tell what was asked for elsewhere or broke."""

@@ -162,7 +162,9 @@ def visits(browser):
 @pytest.fixture(scope="module")
 def window(visits, server):
     """The window."""
-    return visits(server)
+    page = visits(server)
+    results(page, 2)
+    return page
 
 
 @pytest.fixture

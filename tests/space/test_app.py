@@ -106,16 +106,34 @@ def test_a_configuration_that_is_none_is_named(app, tmp_path, content):
             load(tmp_path)
 
 
-def test_what_is_said_about_the_text(app):
-    assert app.clean("  The  girl\treads. ") == ("The girl reads.", [])
-    line, (notice,) = app.clean("The girl\nreads.\n")
+@pytest.mark.parametrize(
+    ("text", "language", "other"),
+    [
+        ("한국어로 씁니다.", "en", True),
+        ("한국어 three words here", "en", False),
+        ("The girl reads.", "ko", True),
+        ("김 선생님은 AI를 봅니다.", "ko", False),
+        ("Où est l'élève ?", "fr", False),
+        ("Где девочка?", "it", True),
+        ("Где девочка?", "ru", False),  # nobody knows in which letters
+        ("Где девочка?", None, False),
+        ("7318 !? 😀", "en", False),
+    ],
+)
+def test_a_text_in_letters_of_another_language(service, text, language, other):
+    assert service.in_other_letters(text, language) is other
+
+
+def test_what_is_said_about_the_text(service):
+    assert service.clean("  The  girl\treads. ") == ("The girl reads.", [])
+    line, (notice,) = service.clean("The girl\nreads.\n")
     assert line == "The girl reads." and "one sentence at a time" in notice
-    line, (notice,) = app.clean("the girl reads " * 7000)
+    line, (notice,) = service.clean("the girl reads " * 7000)
     assert LONGEST_TEXT - 10 < len(line) <= LONGEST_TEXT and line.endswith((" the", " girl", " reads"))
     assert f"first {len(line)} of 105,000 characters" in notice and f"“{line[-20:]}”" in notice
-    line, (notice,) = app.clean("x" * 100_000)
+    line, (notice,) = service.clean("x" * 100_000)
     assert line == "x" * LONGEST_TEXT and "100,000" in notice
-    assert app.clean("x" * LONGEST_TEXT)[1] == []
+    assert service.clean("x" * LONGEST_TEXT)[1] == []
 
 
 def test_side_by_side(endpoints, translate_tab):
@@ -136,12 +154,13 @@ def test_what_a_model_does_not_read_is_said(endpoints, translate_tab, steps_tab)
     """A language that the tokenizer spells in bytes reaches the limit of pieces before that of characters."""
     text = "한국어로 쓴 아주 긴 문장은 바이트로 나뉘어 읽힙니다. " * 4
     result = endpoints.attention(text, "en-fr-bahdanau")
-    (notice,) = result["notices"]
+    letters, notice = result["notices"]
+    assert letters == "What is read here is English; most of this text is written in other letters."
     assert len(result["source_tokens"]) == 120 and result["truncated"]
     read = re.search("up to “(.*)”", notice)[1]
     assert len(read) == 20 and read in text and not result["source"].endswith(read)
     _, page = translate_tab.show(text, ["en-fr-bahdanau"], 4, "words")
-    assert notice in page and notice in steps_tab.take_apart(text, "en-fr-bahdanau")[0].value
+    assert notice in page and letters in page and notice in steps_tab.take_apart(text, "en-fr-bahdanau")[0].value
     assert len(page.encode("utf-8")) < 1_500_000
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -457,6 +458,33 @@ def test_gated_and_too_large_on_the_hub(checkpoints, hub, monkeypatch):
 
 
 # memory, and two visitors at once
+
+
+def test_a_slow_download_keeps_nobody_from_a_checkpoint_that_is_held(checkpoints, theirs, monkeypatch):
+    held, begun, end = checkpoints.Checkpoints(), threading.Event(), threading.Event()
+    first = held.open(str(theirs / "marian"))
+
+    def slow(*_):
+        begun.set()
+        assert end.wait(60)
+        raise checkpoints.Refused("is no folder here.")
+
+    monkeypatch.setattr(checkpoints, "fetch", slow)
+    with ThreadPoolExecutor() as pool:
+        slow_one = pool.submit(held.open, "jane/slow")
+        try:
+            assert begun.wait(60)
+            assert pool.submit(held.open, str(theirs / "marian")).result(timeout=60) is first
+        finally:
+            end.set()
+        with pytest.raises(gr.Error, match="is no folder here"):
+            slow_one.result(timeout=60)
+
+
+def test_a_slow_download_takes_no_place_in_which_a_model_computes(app, space_folder):
+    demo = app.build(space_folder, open_checkpoints=True)
+    limits = {block.name: (block.concurrency_id, block.concurrency_limit) for block in demo.fns.values()}
+    assert limits["open"] == ("open", 1) and limits["show"] == ("model", app.AT_ONCE)
 
 
 def test_a_few_are_held_and_each_is_loaded_once(checkpoints, theirs, tmp_path, monkeypatch):

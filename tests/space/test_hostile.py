@@ -123,7 +123,8 @@ def test_hostile_text_gets_a_clean_answer(tabs, known, kind):
     result = tabs.endpoints.attention(text, RNN, 1)
     assert json.loads(json.dumps(result, allow_nan=False).encode("utf-8")) == result
     assert not re.search("[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]", result["source"])
-    assert result["notices"] or visible(result["source"]) == visible(text), "nothing is lost silently"
+    said = [sentence for sentence in result["notices"] if "in other letters" not in sentence]
+    assert said or visible(result["source"]) == visible(text), "nothing is lost silently"
     weights = torch.tensor(result["cross_attentions"])
     assert weights.shape == (1, 1, len(result["target_tokens"]), len(result["source_tokens"]))
     check_place(tabs, known, list(PLACES)[list(HOSTILE).index(kind) % len(PLACES)], text)
@@ -200,7 +201,7 @@ def ask(wire, path, body):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("endpoint", ["translate", "next_pieces", "metrics", "fill_in", "continue_text"])
-def test_hostile_text_over_the_wire(watched, app, endpoint):
+def test_hostile_text_over_the_wire(watched, service, endpoint):
     with httpx.Client(base_url=watched, timeout=60) as wire:
         for kind, text in (HOSTILE | NOTHING).items():
             data = {
@@ -217,13 +218,13 @@ def test_hostile_text_over_the_wire(watched, app, endpoint):
             assert event == "complete", (kind, answer)
             result = json.loads(answer)[0]
             if endpoint in ("translate", "next_pieces"):
-                assert result["source"] == app.clean(text)[0]
+                assert result["source"] == service.clean(text)[0]
             if endpoint == "metrics":
                 assert 0 <= result["bleu_4"] <= 1
 
 
 @pytest.mark.slow
-def test_hostile_links_open_the_page_with_their_text(server, app):
+def test_hostile_links_open_the_page_with_their_text(server, service):
     with httpx.Client(base_url=server, timeout=60) as wire:
         number = next(one["id"] for one in wire.get("config").json()["dependencies"] if one["api_name"] == "reopen")
         for kind, text in HOSTILE.items():
@@ -236,7 +237,7 @@ def test_hostile_links_open_the_page_with_their_text(server, app):
             told = wire.get("gradio_api/queue/data", params={"session_hash": session}).text
             (answer,) = re.findall(r'data: (.*"process_completed".*)', told)
             output = json.loads(answer)["output"]
-            assert app.clean(unquote(value))[0] in output["data"], (kind, output)
+            assert service.clean(unquote(value))[0] in output["data"], (kind, output)
             assert not [one for one in output["data"] if isinstance(one, str) and one.startswith("<iframe")]
 
 
@@ -292,7 +293,7 @@ def read_words(words):
 
 
 @pytest.mark.browser
-def test_hostile_text_stays_text_on_the_page(visit, app, watched):
+def test_hostile_text_stays_text_on_the_page(visit, service, watched):
     page = visit(watched)
     page.set_default_timeout(60_000)
     page.locator("#results iframe").first.wait_for()
@@ -322,7 +323,9 @@ def test_hostile_text_stays_text_on_the_page(visit, app, watched):
             if not number:
                 frame = page.locator("#results iframe").element_handle().content_frame()
                 *words, _ = frame.locator("#source .text").all_text_contents()
-                found += [] if words and without_spaces(app.clean(text)[0]).startswith(read_words(words)) else [words]
+                found += (
+                    [] if words and without_spaces(service.clean(text)[0]).startswith(read_words(words)) else [words]
+                )
             wrong += [(way[-1], kind, found)] if found else []
     assert not wrong
     # Gradio looks up a translation of each label: "file" is the name of a group of them, "constructor" of no text

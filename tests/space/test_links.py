@@ -166,7 +166,7 @@ def test_a_link_opens_the_metrics_with_all_texts_and_the_model(visit, server):
         frame = framed(opened, "#metrics", "Luong (2015)")
         assert selected(opened) == "Metrics lab" and linked(opened) == expected
         assert {name: opened.get_by_label(label, exact=True).input_value() for name, label in boxes.items()} == texts
-        assert opened.get_by_label("Perplexity under").input_value() == "EN → FR, Luong (2015)"
+        assert opened.get_by_role("combobox", name="Perplexity under").input_value() == "EN → FR, Luong (2015)"
         assert frame.locator("body").inner_text() == shown
 
 
