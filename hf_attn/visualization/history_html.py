@@ -35,7 +35,7 @@ section { border: 1px solid var(--edge); border-radius: 10px; padding: 10px 12px
 .text { font-size: 17px; }
 .flags { color: light-dark(#b42318, #fda29b); font-size: 14px; }
 svg { font: 11px system-ui, "Noto Sans", "NanumGothic", sans-serif; }
-.growth > svg { max-width: 100%; height: auto; overflow: visible; }
+svg { max-width: 100%; height: auto; } .growth > svg { overflow: visible; }
 @media (max-width: 480px) { .growth > svg { font-size: 17px; } }
 svg.dense { font-size: 9px; }
 svg text { fill: var(--ink); } svg .paper { fill: none; stroke: var(--edge); } svg .cell { fill: var(--line); }
@@ -121,9 +121,9 @@ def alignment_svg(alignment: "Alignment", cell: int | None = None) -> str:
     top = round(letter * math.sin(math.radians(lean)) * max(map(_width, columns))) + 12
     width = left + cell * len(columns) + (2 if dense else top // 2)
     height = top + cell * len(rows) + 2
-    look = ' class="dense"' if dense else ""
+    look = f'class="{"dense" if dense else "small"}" style="min-width: {round(0.7 * width)}px"'  # then it is scrolled
     parts = [
-        f'<svg viewBox="0 0 {width} {height}" width="{width}"{look} role="img" xmlns="http://www.w3.org/2000/svg">',
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" {look} role="img" xmlns="http://www.w3.org/2000/svg">',
         f"<title>{escape(alignment.description)}: {escape(_summary(alignment))}</title>",
         f'<rect class="paper" x="{left}" y="{top}" width="{cell * len(columns)}" height="{cell * len(rows)}"/>',
     ]
