@@ -28,6 +28,7 @@ from hf_attn.models.checks import check_finite, is_whole
 from .decoding import start_id, stop_ids
 from .loading import check_device, place_of
 from .sides import Side, encode, output_side
+from .translation import chosen_heads
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -108,11 +109,9 @@ def lay_out(
         ValueError: if there is no such layer or head.
     """
     layers, head_count = weights.shape[:2]
-    chosen = list(range(head_count)) if heads is None else [heads] if isinstance(heads, int) else list(heads)
+    chosen = chosen_heads(heads, head_count)
     if not -layers <= layer < layers:
         raise ValueError(f"layer is {layer}; there are {layers} layers, counted from 0")
-    if not chosen or not all(0 <= head < head_count for head in chosen):
-        raise ValueError(f"heads is {heads}; there are {head_count} heads, counted from 0")
     rows, columns = grid
     return weights[layer, chosen].mean(dim=0)[:, -rows * columns :].unflatten(1, (rows, columns))
 

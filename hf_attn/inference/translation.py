@@ -196,7 +196,7 @@ class Translation:
         layer = recommended if layer is None else _checked_index("layer", layer, layers)
         if heads is None and layer == recommended:
             heads = self.alignment_heads
-        chosen = _checked_heads(heads, head_count)
+        chosen = chosen_heads(heads, head_count)
         norms = None if self.value_norms is None else self.value_norms[layer, chosen]
         weights = _read(method, self.cross_attentions[layer, chosen], norms)  # (targets, sources)
         description = f"{_NAMES[method]}, layer {layer + 1} of {layers}, {describe_heads(chosen, head_count)}"
@@ -265,11 +265,12 @@ def _membership(pieces_of_word: list[list[int]]) -> torch.Tensor:
 
 def _checked_index(name: str, index: int, count: int) -> int:
     if not is_whole(index) or index >= count:
-        raise ValueError(f"{name} is {index!r}; this translation has {name} 0 to {count - 1}")
-    return index
+        raise ValueError(f"{name} is {index!r}; it must be a whole number from 0 to {count - 1}")
+    return int(index)
 
 
-def _checked_heads(heads: int | list[int] | None, count: int) -> list[int]:
+def chosen_heads(heads: int | list[int] | None, count: int) -> list[int]:
+    """Give the heads that are averaged, all of them for None; ValueError names one that is not there."""
     if heads is None:
         return list(range(count))
     if isinstance(heads, (list, tuple)):

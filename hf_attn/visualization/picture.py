@@ -15,7 +15,7 @@ import torch
 
 from hf_attn.data.images import convert_image
 from hf_attn.inference.captioner import lay_out
-from hf_attn.inference.translation import describe_heads
+from hf_attn.inference.translation import chosen_heads, describe_heads
 
 from .extract import attention_rollout, picture_weights
 from .fonts import drawable
@@ -55,7 +55,8 @@ def caption_figure(caption: "Caption", *, layer: int | None = None, heads: int |
     layer, heads = caption.choose(layer, heads)
     words = [token.removeprefix("▁") or token for token in caption.tokens]
     layers, head_count = caption.cross_attentions.shape[:2]
-    name = f"cross-attention, layer {layer % layers + 1} of {layers}, {_heads(heads, head_count)}"
+    averaged = describe_heads(chosen_heads(heads, head_count), head_count)
+    name = f"cross-attention, layer {layer % layers + 1} of {layers}, {averaged}"
     return _panels(caption.image, words, weights, f"{caption.text}\n{name}")
 
 
@@ -91,25 +92,17 @@ def patch_figure(
         raise ValueError(f"method={method!r} is not allowed; choose 'weights' or 'rollout'")
     weights = picture_weights(attentions, grid)
     layers, head_count, length = weights.shape[:3]
+    chosen = chosen_heads(heads, head_count)
+    steps = weights[:, chosen]  # (layers, heads, length, length)
     if method == "rollout":
-        steps = attention_rollout(
-            weights if heads is None else weights[:, [heads] if isinstance(heads, int) else heads]
-        )
-        steps, chosen = steps[:, None], None  # (layers, 1, length, length)
-    else:
-        steps, chosen = weights, heads
-    drawn = torch.stack([lay_out(steps.float().cpu(), grid, number, chosen) for number in range(layers)])
+        steps = attention_rollout(steps)[:, None]
+    drawn = torch.stack([lay_out(steps.float().cpu(), grid, number) for number in range(layers)])
     has_class_token = length > grid[0] * grid[1]
     who = "the class token" if has_class_token else "the mean of the patches"
     rows = drawn[:, 0] if has_class_token else drawn.mean(dim=1)  # (layers, rows, columns)
     what = "attention rollout, up to each layer," if method == "rollout" else "attention"
     titles = [f"layer {number + 1}" for number in range(layers)]
-    return _panels(image, titles, rows, f"{what} of {who}, {_heads(heads, head_count)}")
-
-
-def _heads(heads: int | list[int] | None, count: int) -> str:
-    chosen = list(range(count)) if heads is None else [heads] if isinstance(heads, int) else list(heads)
-    return describe_heads(chosen, count)
+    return _panels(image, titles, rows, f"{what} of {who}, {describe_heads(chosen, head_count)}")
 
 
 def _panels(image: "Image", titles: list[str], weights: torch.Tensor, caption: str) -> "Figure":

@@ -10,7 +10,7 @@ import io
 from typing import TYPE_CHECKING
 
 from hf_attn.data.images import convert_image
-from hf_attn.inference.translation import describe_heads
+from hf_attn.inference.translation import chosen_heads, describe_heads
 
 from .page import HtmlPage, direction, embed, escape, make_page, menu
 
@@ -91,7 +91,7 @@ def caption_html(caption: "Caption", *, layer: int | None = None, heads: int | l
     layers, head_count = caption.cross_attentions.shape[:2]
     caption.over_picture(layer, heads)  # refuses what is not there
     layer, heads = caption.choose(layer, heads)
-    first = list(range(head_count)) if heads is None else [heads] if isinstance(heads, int) else list(heads)
+    first = chosen_heads(heads, head_count)
     choices = [list(range(head_count)), *[[number] for number in range(head_count)]][: None if head_count > 1 else 1]
     choices += [] if first in choices else [first]
     weights = [

@@ -207,6 +207,8 @@ def test_patches_are_laid_out_row_by_row_behind_the_special_positions():
     mean = (weights[1, 0] + weights[1, 2]) / 2
     assert torch.equal(lay_out(weights, (2, 3), heads=[0, 2]).flatten(1), mean[:, 2:])
     assert torch.equal(lay_out(weights, (2, 3)).flatten(1), weights[1].mean(dim=0)[:, 2:])
+    for heads in (np.int64(2), [np.int64(2)], (2,)):
+        assert torch.equal(lay_out(weights, (2, 3), 0, heads), laid)
 
 
 def test_where_the_model_recommends_a_head_that_is_laid_out(captioner):
@@ -219,7 +221,10 @@ def test_where_the_model_recommends_a_head_that_is_laid_out(captioner):
     torch.testing.assert_close(one.over_picture(heads=0), caption.over_picture(0, 0))
 
 
-@pytest.mark.parametrize("options", [{"layer": 2}, {"layer": -3}, {"heads": 3}, {"heads": -1}, {"heads": []}])
+@pytest.mark.parametrize(
+    "options",
+    [{"layer": 2}, {"layer": -3}, {"heads": 3}, {"heads": -1}, {"heads": []}, {"heads": "2"}, {"heads": [True]}],
+)
 def test_layers_and_heads_that_are_not_there(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         lay_out(torch.ones(2, 3, 1, 4), (2, 2), **options)

@@ -80,10 +80,10 @@ def test_layers_and_heads_are_chosen_and_named():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"layer": 2}, "layer is 2; this translation has layer 0 to 1"),
+        ({"layer": 2}, "layer is 2; it must be a whole number from 0 to 1"),
         ({"layer": -1}, "layer is -1"),
         ({"layer": True}, "layer is True"),
-        ({"heads": 3}, "heads is 3; this translation has heads 0 to 2"),
+        ({"heads": 3}, "heads is 3; it must be a whole number from 0 to 2"),
         ({"heads": [0, 7]}, "heads is 7"),
         ({"heads": []}, "empty list"),
         ({"heads": "all"}, "heads is 'all'"),
