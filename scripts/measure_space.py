@@ -147,8 +147,9 @@ def questions(names: list[str], endpoints: set[str], fresh: Iterator[str], count
     mixed = []
     for number in range(count):
         sentence = next(fresh)
+        turn = number // 12  # after which every endpoint has been asked; the next time of other models
         name, looking, headed = (
-            group[number % len(group)] if group else None for group in (names, attending, with_heads)
+            group[(number + turn) % len(group)] if group else None for group in (names, attending, with_heads)
         )
         possible = [
             ("/attention", sentence, name, BEAMS),
@@ -161,7 +162,7 @@ def questions(names: list[str], endpoints: set[str], fresh: Iterator[str], count
             ("/metrics", sentence, sentence.replace(" a ", " the ")),
             ("/fill_in", sentence.replace(" a ", " ___ "), 5),
             ("/continue_text", sentence, 5, 5),
-            ("/classify_digit", [[number * row * column % 17 for column in range(8)] for row in range(8)]),
+            ("/classify_digit", [[(number + row * column) % 17 for column in range(8)] for row in range(8)]),
             ("/describe_shapes", number),
         ]
         there = [question for question in possible if question[0] in endpoints and None not in question]

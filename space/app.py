@@ -37,7 +37,7 @@ from endpoints_pictures import PictureEndpoints  # noqa: E402
 from endpoints_text import TextEndpoints  # noqa: E402
 from gradio.events import api  # noqa: E402
 from guard import Guard  # noqa: E402
-from links import RECALL_LANGUAGE, REMEMBER_LANGUAGE, Link, open_links  # noqa: E402
+from links import CHOOSE_LANGUAGE, RECALL_LANGUAGE, SCRIPT, Link, open_links  # noqa: E402
 from service import Space, load_models, load_others  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 from tab_history import HistoryTab  # noqa: E402
@@ -75,6 +75,10 @@ body { --color-accent: var(--primary-700); --focus: #1a56db; --checkbox-border-c
 body.dark { --color-accent: var(--primary-500); --focus: #8ab4f8;
   --checkbox-border-color: var(--neutral-400) !important; }
 :root body .gradio-container :focus-visible { outline: 3px solid var(--focus) !important; outline-offset: 1px; }
+:root body .gradio-container :is([type=number], .reset-button, .gallery-item, td):focus-visible {
+  outline-offset: -3px; }
+fieldset label, fieldset label span { min-width: 0; max-width: 100%; overflow-wrap: anywhere; }
+[data-testid=status-tracker] .error { display: none; }
 textarea, input { unicode-bidi: plaintext; }
 .toast-close { color: inherit !important; opacity: 1 !important; }
 @media (prefers-reduced-motion: reduce) {
@@ -110,6 +114,7 @@ LAUNCH: dict[str, Any] = {
     ),
     "css": CSS,
     "js": DESCRIBE,
+    "head": f"<script>{SCRIPT}</script>",
     "footer_links": ["api"],
     "app_kwargs": {"middleware": [Middleware(Guard)]},
     "max_file_size": 0,  # nothing is uploaded
@@ -154,7 +159,7 @@ def build(folder: Path, open_checkpoints: bool = False, remote_code: bool = Fals
                 container=False,
             )
             demo.load(None, None, language, js=RECALL_LANGUAGE, api_visibility="private")
-            language.input(None, language, js=REMEMBER_LANGUAGE, api_visibility="private")
+            language.input(None, language, js=CHOOSE_LANGUAGE, api_visibility="private")
             lay_out_tabs(demo, space, private)
         else:
             gr.HTML(
@@ -182,19 +187,17 @@ def named_endpoints(space: Space) -> list[Callable]:
 
 
 def lay_out_tabs(demo: gr.Blocks, space: Space, private: dict[str, Any]) -> None:
-    """Lay out the tabs that the models allow, and let a link open one of them with a sentence."""
+    """Lay out the tabs that the models allow, and let a link open each with what it showed."""
     links: list[Link] = []
     with gr.Tabs(overflow_behavior="wrap") as tabs:
         if space.models:
             links = lay_out_translators(space, private)
         if space.others:
-            with gr.Tab("Other inputs", id="inputs"):
+            with gr.Tab("Other inputs", id="inputs") as outer:
                 inner, more = InputsTab(space).lay_out(private)
                 links += more
     groups = [tabs, inner] if space.others else [tabs]
-    opened = open_links(demo, groups, links, space.named)
-    if space.models:
-        opened.then(**links[0].show)
+    open_links(demo, groups, outer if space.others else None, links, space.named)
 
 
 def lay_out_translators(space: Space, private: dict[str, Any]) -> list[Link]:

@@ -45,11 +45,12 @@ class Checkpoints:
         self._one_at_a_time = threading.Lock()  # is opened; who uses one that is held does not wait
         self._held: OrderedDict[str, Translator] = OrderedDict()  # the one used last comes last
 
-    def open(self, name: str) -> Translator:
+    def open(self, name: str, wait: bool = True) -> Translator:
         """Open a checkpoint, or give it again.
 
         Args:
             name: a Hub id, or a folder on this machine, as `read_name` gives it.
+            wait: whether to wait while others are being opened.
 
         Returns:
             The translator.
@@ -60,7 +61,7 @@ class Checkpoints:
         folder = os.path.expanduser(name)
         place = os.path.realpath(folder) if os.path.isdir(folder) else name
         try:
-            return self._recall(place) or self._load(place)
+            return self._recall(place) or self._load(place, wait)
         except Refused as error:
             reason = str(error).replace(place, name)
             raise gr.Error(f"“{escape(name)}” {escape(reason)}", print_exception=False) from error
@@ -72,14 +73,18 @@ class Checkpoints:
         except KeyError:
             return None
 
-    def _load(self, place: str) -> Translator:
-        with self._one_at_a_time:
+    def _load(self, place: str, wait: bool) -> Translator:
+        if not self._one_at_a_time.acquire(blocking=wait):
+            raise Refused("was put away to make room, and others are being opened now: try again soon.")
+        try:
             if translator := self._recall(place):  # somebody else asked for it meanwhile
                 return translator
             translator = self._held[place] = self._open(place)
             while len(self._held) > MOST_HELD:
                 self._held.popitem(last=False)
             return translator
+        finally:
+            self._one_at_a_time.release()
 
     def _open(self, place: str) -> Translator:
         folder = Path(place) if os.path.isdir(place) else fetch(place, self.remote_code)

@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 import torch
-from links import Asked, Link, first_visit
+from links import Asked, Link
 from PIL import Image
 from service import Other, Space, checked
 from texts import explanation
@@ -46,7 +46,7 @@ img { display: block; width: 36px; height: 36px; margin: 0; image-rendering: pix
 PAD_SCRIPT = """
 const DOTS = 32, PEN = 2.7;  // the pen's radius, so that a digit has as much ink as those of the data
 const surface = element.querySelector(".surface"), cells = [...surface.querySelectorAll("[role=gridcell]")];
-let strokes = [], shown, sent;  // points of the pen; the pixels on the grid, and those that are read
+let strokes = [], shown;  // points of the pen; the pixels on the grid
 
 function ink(dots, [x0, y0], [x1, y1]) {
   const dx = x1 - x0, dy = y1 - y0, length = dx * dx + dy * dy || 1;
@@ -86,7 +86,6 @@ function paint(pixels) {
 }
 
 function send(pixels) {
-  sent = pixels;
   props.value = pixels;
   trigger("input");
 }
@@ -114,7 +113,7 @@ surface.addEventListener("pointerdown", (event) => {
   paint(drawn(strokes));
 });
 surface.addEventListener("pointermove", (event) => {
-  if (!surface.hasPointerCapture(event.pointerId)) return;
+  if (!surface.hasPointerCapture(event.pointerId) || !strokes.length) return;
   strokes[strokes.length - 1].push(...(event.getCoalescedEvents?.() || []).concat(event).map(point));
   paint(drawn(strokes));
 });
@@ -134,7 +133,6 @@ for (const sample of element.querySelectorAll(".samples button")) {
   sample.addEventListener("click", () => set(sample.dataset.pixels.split(" ").map(Number)));
 }
 watch("value", () => {  // a link brought another digit
-  if (String(props.value) === String(sent)) return;
   strokes = [];
   paint([...props.value]);
 });
@@ -292,13 +290,13 @@ class DigitTab:
                 drawing = pad()
             with gr.Column(scale=5, min_width=280):
                 results = gr.HTML(elem_id="digit", apply_default_css=False)
-        show: dict[str, Any] = {"fn": self.show, "inputs": [drawing], "outputs": [results], **private}
-        shown = gr.on([drawing.input, first_visit(tab).change], **show)
+        link = Link(tab, [drawing], {"pixels": drawing}, [drawing], self.opened)
+        link.follow(gr.on([drawing.input, link.visited.change], self.show, drawing, results, js=link.asking, **private))
+        return link
 
-        def values(asked: Asked) -> list[Any]:
-            return [asked.numbers("pixels", 0, WHITE, SIDE * SIDE)]
-
-        return Link(tab, {"pixels": drawing}, [drawing], values, [shown], show)
+    def opened(self, asked: Asked) -> list[Any]:
+        """Give the value of a link: the pixels."""
+        return [asked.numbers("pixels", 0, WHITE, SIDE * SIDE)]
 
     def show(self, pixels: object) -> str:
         """Read a digit; write the answer and where the model looked."""
@@ -329,19 +327,21 @@ class CaptionTab:
         picked = picker()
         another = gr.Button("Another one", min_width=160, scale=0)
         results = gr.HTML(elem_id="caption", apply_default_css=False)
-        show: dict[str, Any] = {"fn": self.show, "inputs": [picked], "outputs": [results], **private}
-        shown = gr.on([picked.input, first_visit(tab).change], **show)
-        replaced = another.click(self.another, None, [picked, results], **private)
+        link = Link(tab, [picked], {"picture": picked}, [picked], self.opened)
+        options: dict[str, Any] = {"inputs": picked, "outputs": results, "js": link.asking, **private}
+        replaced = another.click(self.another, None, picked, api_visibility="private")
+        link.follow(
+            gr.on([picked.input, link.visited.change], self.show, **options), replaced.then(self.show, **options)
+        )
+        return link
 
-        def values(asked: Asked) -> list[Any]:
-            return [asked.number("picture", 0, MOST_PICTURES - 1)]
+    def opened(self, asked: Asked) -> list[Any]:
+        """Give the value of a link: the number of the picture."""
+        return [asked.number("picture", 0, MOST_PICTURES - 1)]
 
-        return Link(tab, {"picture": picked}, [picked], values, [shown, replaced], show)
-
-    def another(self) -> tuple[int, str]:
-        """Take any picture that is not offered; give its number, and what is said about it."""
-        number = random.randrange(SHOWN, MOST_PICTURES)
-        return number, self.show(number)
+    def another(self) -> int:
+        """Take any picture that is not offered."""
+        return random.randrange(SHOWN, MOST_PICTURES)
 
     def show(self, number: object) -> str:
         """Describe a picture; write the caption, whether it is right, and where the model looked."""

@@ -2,11 +2,12 @@
 """A text with blanks that BERT fills in, and a text that GPT goes on with."""
 
 import math
+import re
 from typing import Any
 
 import gradio as gr
 import torch
-from links import Asked, Link, first_visit
+from links import Asked, Link
 from service import LONGEST_SENTENCE, Other, Space, checked, clean, drawn, notice
 from texts import BEGINNINGS, BLANKS, SENSES, explanation
 
@@ -32,15 +33,28 @@ def within(other: Other, ids: list[int], limit: int) -> tuple[list[int], list[st
         return ids, []
     end = ids[-1:] if ids[-1] == other.processor.eos_token_id else []
     kept = ids[: limit - len(end)]
+    for _ in range(3):  # bytes of a letter whose last byte is cut off
+        if other.processor.decode(kept).endswith("\ufffd"):
+            kept = kept[:-1]
     read = other.processor.decode(kept, skip_special_tokens=True)
     return kept + end, [f"The model read {limit} pieces, up to “{read[-20:]}”; what comes after was cut off."]
+
+
+def spelled_out(other: Other, ids: list[int]) -> list[str]:
+    """Say that a model reads bytes, as its tokenizer spells characters that it has never seen."""
+    special = other.processor.all_special_ids
+    tokens = other.processor.convert_ids_to_tokens([number for number in ids if number not in special])
+    found = [token for token in tokens if re.fullmatch("<0x[0-9A-F]{2}>", token)]
+    if 2 * len(found) <= len(tokens):
+        return []
+    return ["The model has never seen most of these characters: it reads the bytes that they are stored in."]
 
 
 def with_blanks(other: Other, text: object) -> tuple[list[int], list[str]]:
     """Read a text in which ___ is a blank; give its pieces, the mask in each blank, and notices."""
     line, notices = clean(text)
     ids, cut = within(other, typed_ids(other.processor, line, BLANK), room(other, LONGEST_SENTENCE))
-    blanks, notices = ids.count(other.processor.mask_token_id), notices + cut
+    blanks, notices = ids.count(other.processor.mask_token_id), notices + cut + spelled_out(other, ids)
     if not blanks:
         said = ["There is no blank: write ___ (three underscores) where something should be filled in.", *notices]
         raise gr.Error(escape(" ".join(said)), print_exception=False)
@@ -75,7 +89,8 @@ def continued(other: Other, text: object, pieces: object) -> tuple[list[int], in
     ids, cut = within(other, typed_ids(other.processor, line), min(LONGEST_SENTENCE, most - 1))
     free = min(wanted, most - len(ids))
     if free < wanted:
-        cut.append(f"The model reads at most {most} pieces in all, so it could write only {free}.")
+        cut.append(f"The model reads at most {most} pieces in all, so it could write {free} at most.")
+    cut += spelled_out(other, ids)
     inputs = torch.tensor([ids])
     search: dict[str, Any] = {"do_sample": False, "num_beams": 1, "max_new_tokens": free}
     written = other.model.generate(inputs, attention_mask=torch.ones_like(inputs), **search)
@@ -147,14 +162,13 @@ class FillInTab:
         results = gr.HTML(elem_id="filled", apply_default_css=False)
         self.apart.lay_out("filled", private)
         outputs = [notices, results, self.apart.ids, self.apart.piece, self.apart.steps]
-        show: dict[str, Any] = {"fn": self.show, "inputs": [text], "outputs": outputs, **private}
-        shown = [
-            gr.on([button.click, text.submit, first_visit(tab).change], **show),
-            examples.load_input_event.then(**show),
-        ]
+        link = Link(tab, [text], {"text": text}, [text], lambda asked: [asked.text()])
+        show: dict[str, Any] = {"fn": self.show, "inputs": [text], "outputs": outputs, "js": link.asking, **private}
+        shown = gr.on([button.click, text.submit, link.visited.change], **show)
+        link.follow(shown, examples.load_input_event.then(**show))
         with gr.Accordion("One word, two meanings", open=False):
             self.lay_out_senses(private)
-        return Link(tab, {"text": text}, [text], lambda asked: [asked.text()], shown, show)
+        return link
 
     def lay_out_senses(self, private: dict[str, Any]) -> None:
         """Lay out the comparison of a word in several sentences."""
@@ -227,11 +241,12 @@ class ContinueTab:
         results = gr.HTML(elem_id="continued", apply_default_css=False)
         self.apart.lay_out("continued", private)
         outputs = [notices, results, self.apart.ids, self.apart.piece, self.apart.steps]
-        events = [button.click, text.submit, pieces.input, first_visit(tab).change]
-        show: dict[str, Any] = {"fn": self.show, "inputs": [text, pieces], "outputs": outputs, **private}
-        shown = [gr.on(events, **show), examples.load_input_event.then(**show)]
-        named = {"text": text, "pieces": pieces}
-        return Link(tab, named, list(named.values()), self.opened, shown, show)
+        inputs = [text, pieces]
+        link = Link(tab, inputs, {"text": text, "pieces": pieces}, inputs, self.opened)
+        events = [button.click, text.submit, pieces.input, link.visited.change]
+        show: dict[str, Any] = {"fn": self.show, "inputs": inputs, "outputs": outputs, "js": link.asking, **private}
+        link.follow(gr.on(events, **show), examples.load_input_event.then(**show))
+        return link
 
     def opened(self, asked: Asked) -> list[Any]:
         """Give the values of a link: the beginning, and how much to write."""

@@ -300,7 +300,14 @@ class Space:
         """Give a model of the Space, or a checkpoint that a visitor has opened."""
         if name in self.models or self.checkpoints is None:
             return self.models[self.choose(name)]
-        return self.checkpoints.open(name)
+        return self.checkpoints.open(name, wait=False)  # a download of others would keep the models from computing
+
+    def open(self, name: str) -> None:
+        """Open a checkpoint for a visitor, where the operator allows it, or refuse it."""
+        if self.checkpoints is None:
+            self.choose(name)
+        else:
+            self.checkpoints.open(name)
 
     def _translation(self, model: str, line: str, num_beams: int) -> Translation:
         return self.translator(model)(line, num_beams=num_beams, max_new_tokens=LONGEST_SENTENCE)
@@ -370,7 +377,7 @@ class Space:
         language = self.languages(name)[0]
         if not in_other_letters(translation.source, language):
             return unread(translation)
-        said = f"What is read here is {LANGUAGES[str(language)]}; most of this text is written in other letters."
+        said = f"The model reads {LANGUAGES[str(language)]}; most of this text is written in other letters."
         return [said, *unread(translation)]
 
     def failures(self, name: str, translation: Translation) -> list:

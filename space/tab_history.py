@@ -5,8 +5,8 @@ import math
 from typing import Any
 
 import gradio as gr
-from links import Asked, Link, first_visit
-from service import Space, architecture_name, checked, clean, language_name, notice, pair_of
+from links import Asked, Link
+from service import Space, architecture_name, checked, clean, language_name, notice, pair_of, unread
 from texts import CLAUSES, EXAMPLES, REFERENCES, explanation
 
 from hf_attn.data.words import text_words
@@ -44,19 +44,16 @@ class HistoryTab:
         button = gr.Button("Translate with all", variant="primary")
         notices = gr.HTML(visible=False)
         results = gr.HTML(elem_id="history", apply_default_css=False)
-        show: dict[str, Any] = {
-            "fn": self.show,
-            "inputs": [text, pair, added],
-            "outputs": [notices, results],
-            **private,
-        }
-        shown = gr.on([button.click, text.submit, pair.input, added.input, first_visit(tab).change], **show)
-        return Link(tab, {"text": text, "models": pair}, [text, pair], self.opened, [shown], show)
+        inputs = [text, pair, added]
+        link = Link(tab, inputs, {"text": text, "models": pair, "clauses": added}, inputs, self.opened)
+        events = [button.click, text.submit, pair.input, added.input, link.visited.change]
+        link.follow(gr.on(events, self.show, inputs, [notices, results], js=link.asking, **private))
+        return link
 
     def opened(self, asked: Asked) -> list[Any]:
-        """Give the values of a link: text and languages."""
+        """Give the values of a link: text, languages and how many clauses are added."""
         known = [pair for pair in map(pair_of, asked.models) if pair in self.pairs]
-        return [asked.text(), known[0] if known else gr.skip()]
+        return [asked.text(), known[0] if known else gr.skip(), asked.number("clauses", 0, len(CLAUSES))]
 
     def show(self, text: str, pair: str, added: int) -> tuple[gr.HTML, str]:
         """Translate the sentence, and every shorter one, with each model."""
@@ -76,7 +73,7 @@ class HistoryTab:
                 (len(text_words(one)), self.reached(result, line, number) if known else result_probability(result))
                 for number, (one, (result, _)) in enumerate(zip(lines, translations, strict=True))
             ]
-            notices += self.space.remarks(name, translation)
+            notices += [*self.space.remarks(name, translations[0][0]), *unread(translation)]
         page = history_html(entries, growth, KNOWN if known else LIKELY)
         return notice(list(dict.fromkeys(notices))), page._repr_html_()
 

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import gradio as gr
-from links import Asked, Link, first_visit
+from links import Asked, Link
 from service import Space, architecture_name, clean, language_codes, notice, unread
 from texts import LECTURE, explanation
 
@@ -45,18 +45,16 @@ class MetricsTab:
         notices = gr.HTML(visible=False)
         results = gr.HTML(elem_id="metrics", apply_default_css=False)
         boxes = {"text": source, "reference": reference, "first": first, "second": second}
-        show: dict[str, Any] = {
-            "fn": self.show,
-            "inputs": [*boxes.values(), whose],
-            "outputs": [notices, results],
-            **private,
-        }
-        events = [button.click, whose.input, first_visit(tab).change, *[box.submit for box in boxes.values()]]
+        inputs = [*boxes.values(), whose]
 
-        def values(asked: Asked) -> list[Any]:
-            return [*map(asked.text, boxes), asked.models[0] if asked.models else gr.skip()]
+        def opened(asked: Asked) -> list[Any]:
+            texts = [asked.text(name, empty=name == "text") for name in boxes]
+            return [*texts, asked.models[0] if asked.models else gr.skip()]
 
-        return Link(tab, {**boxes, "models": whose}, show["inputs"], values, [gr.on(events, **show)], show)
+        link = Link(tab, inputs, {**boxes, "models": whose}, inputs, opened)
+        events = [button.click, whose.input, link.visited.change, *[box.submit for box in boxes.values()]]
+        link.follow(gr.on(events, self.show, inputs, [notices, results], js=link.asking, **private))
+        return link
 
     def show(self, source: str, reference: str, first: str, second: str, whose: str) -> tuple[gr.HTML, str]:
         """Compute both scores of both translations."""
@@ -81,7 +79,10 @@ class MetricsTab:
             scored = self.space.models[name].score(
                 [line] * 2, [clean(first)[0], clean(second)[0]], return_attention=False
             )
-            notices += [*unread(scored[0]), *[sentence for one in scored for sentence in unread(one, target=True)]]
+            notices += [
+                *self.space.remarks(name, scored[0]),
+                *[sentence for one in scored for sentence in unread(one, target=True)],
+            ]
             factors = [Factors(one.target_tokens, list(map(math.exp, one.token_log_probs))) for one in scored]
             told = (
                 f"{architecture_name(name)}, {language_codes(name)}: the pieces of the translation, given the source."

@@ -4,7 +4,7 @@
 from typing import Any
 
 import gradio as gr
-from links import Asked, Link, first_visit
+from links import Asked, Link
 from service import (
     BEAMS,
     KINDS,
@@ -63,14 +63,16 @@ class StepsTab:
             head = gr.Dropdown([], label="Head", visible=False, min_width=100)
         steps = gr.HTML(elem_id="steps", apply_default_css=False)
 
+        link = Link(tab, [text, model], {"text": text, "models": model}, [text, model], self.opened)
         begin: dict[str, Any] = {
             "fn": self.take_apart,
             "inputs": [text, model],
+            "js": link.asking,
             "outputs": [notices, shown, piece, kind, layer, head, steps],
             "show_progress_on": steps,  # a menu that is just appearing may miss that the progress has ended
             **private,
         }
-        shown_now = gr.on([button.click, text.submit, model.input, first_visit(tab).change], **begin)
+        link.follow(gr.on([button.click, text.submit, model.input, link.visited.change], **begin))
         shows: dict[str, Any] = {
             "fn": self.show_step,
             "inputs": [shown, piece, kind, layer, head],
@@ -81,7 +83,7 @@ class StepsTab:
         gr.on([choice.input for choice in (piece, layer, head)], **shows)
         menus: dict[str, Any] = {"preprocess": False, "api_visibility": "private", "show_progress": "hidden"}
         kind.input(self.menus, [shown, kind], [piece, layer, head], **menus).then(**shows)
-        return Link(tab, {"text": text, "models": model}, [text, model], self.opened, [shown_now], begin)
+        return link
 
     def opened(self, asked: Asked) -> list[Any]:
         """Give the values of a link: text and model."""

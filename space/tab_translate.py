@@ -26,6 +26,7 @@ from hf_attn.inference import next_pieces
 from hf_attn.visualization import alignment_html, beams_html, next_pieces_html
 from hf_attn.visualization.page import escape
 
+MOST_OPENING = 4  # visitors whose checkpoints are being opened, one after the other
 VIEWS = ["words", "pieces", "next pieces", "beams"]
 
 
@@ -70,9 +71,12 @@ class TranslateTab:
             choices = there + [(name, name) for name in opened]
             return gr.CheckboxGroup(choices=choices, value=default(there))  # type: ignore[arg-type]
 
+        inputs = [text, models, beams, unit, opened]
+        link = Link(tab, inputs, {"text": text, "models": models}, [text, pair, models], self.opened)
         show: dict[str, Any] = {
             "fn": self.show,
-            "inputs": [text, models, beams, unit, opened],
+            "inputs": inputs,
+            "js": link.asking,
             "outputs": [notices, results],
             "preprocess": False,  # a session that was forgotten no longer offers the models of other languages
             **private,
@@ -80,13 +84,13 @@ class TranslateTab:
         offered = pair.input(offer, [pair, opened], models, api_visibility="private")
         if self.space.checkpoints:
             # a slow download takes none of the places in which the models compute
-            opening: dict[str, Any] = {**private, "concurrency_limit": 1, "concurrency_id": "open"}
+            opening: dict[str, Any] = {**private, "concurrency_limit": MOST_OPENING, "concurrency_id": "open"}
             events = [opens.click, named.submit]
             asked = gr.on(events, self.open, [named, opened, pair, models], [opened, models], **opening)
             asked.success(**show)
-        shown = [gr.on([button.click, text.submit, models.input, beams.input, unit.input], **show)]
-        shown += [chosen.then(**show) for chosen in (offered, examples.load_input_event)]
-        return Link(tab, {"text": text, "models": models}, [text, pair, models], self.opened, shown, show)
+        events = [button.click, text.submit, models.input, beams.input, unit.input, link.visited.change]
+        link.follow(gr.on(events, **show), offered.then(**show), examples.load_input_event.then(**show))
+        return link
 
     def opened(self, asked: Asked) -> list[Any]:
         """Give the values of a link: text, languages and models."""
@@ -101,7 +105,7 @@ class TranslateTab:
         name = read_name(name)
         if name in self.space.models:
             raise gr.Error(f"{name} is one of the models of this Space.", print_exception=False)
-        self.space.translator(name)
+        self.space.open(name)
         opened = list(dict.fromkeys([*opened, name]))
         choices = self.space.models_of(pair) + [(one, one) for one in opened]
         others = [one for one in chosen if one != name][: MOST_MODELS - 1]

@@ -4,7 +4,7 @@
 from typing import Any
 
 import gradio as gr
-from links import Asked, Link, first_visit
+from links import Asked, Link
 from service import (
     BEAMS,
     KINDS,
@@ -22,7 +22,9 @@ from texts import EXAMPLES, explanation
 
 from hf_attn.inference import head_counts, next_pieces
 from hf_attn.visualization import what_if_html
+from hf_attn.visualization.page import escape
 
+NOTHING = "Nothing is changed yet: pick something above."
 HIDE, HEADS, FORCE = "Hide source words", "Remove heads", "Write another piece"
 
 
@@ -57,18 +59,21 @@ class WhatIfTab:
             piece = gr.Radio([], label="Write instead (with its probability)", visible=False, elem_id="instead")
         results = gr.HTML(elem_id="what-if", apply_default_css=False)
 
+        inputs = [text, model, change]
+        link = Link(tab, inputs, {"text": text, "models": model}, [text, model], self.opened)
         begin: dict[str, Any] = {
             "fn": self.begin,
-            "inputs": [text, model, change],
+            "inputs": inputs,
+            "js": link.asking,
             "outputs": [notices, shown, change, words, kind, layer, heads, position, piece, results],
             "show_progress_on": results,  # a control that is just appearing may miss that the progress has ended
             **private,
         }
-        shown_now = gr.on([button.click, text.submit, model.input, first_visit(tab).change], **begin)
+        link.follow(gr.on([button.click, text.submit, model.input, link.visited.change], **begin))
         # a session that was forgotten is told so, not that its choices are no longer there
         raw: dict[str, Any] = {"preprocess": False, "api_visibility": "private", "show_progress": "hidden"}
         change.input(self.offer, [shown, change], [words, kind, layer, heads, position, piece], **raw).then(
-            lambda: "", None, results, api_visibility="private"
+            self.unchanged, shown, results, **raw
         )
         kind.input(self.layers, [shown, kind], [layer, heads], **raw)
         options: dict[str, Any] = {"preprocess": False, "show_progress_on": results}
@@ -76,7 +81,7 @@ class WhatIfTab:
         asked = [shown, change, words, kind, layer, heads, position, piece]
         changes = [one.input for one in (words, layer, heads, piece)]
         gr.on(changes, self.show, asked, results, preprocess=False, **private)
-        return Link(tab, {"text": text, "models": model}, [text, model], self.opened, [shown_now], begin)
+        return link
 
     def opened(self, asked: Asked) -> list[Any]:
         """Give the values of a link: text and model."""
@@ -166,8 +171,17 @@ class WhatIfTab:
             position, piece = numbers("position", [position]) + numbers("piece", [piece])
             answer, condition = self.space.force(name, line, position, piece, BEAMS)
         else:
-            return ""
+            return self.unchanged(shown)
         return what_if_html(answer, condition)._repr_html_()
+
+    def unchanged(self, shown: dict | None) -> str:
+        """Show the translation before anything was picked."""
+        shown = self.asked(shown)
+        text = self.space.translation(shown["model"], shown["line"], BEAMS).text
+        return (
+            f'<div class="hf-attn-results"><section><p class="translation" dir="auto" lang="">{escape(text)}</p>'
+            f'<p class="small" role="status">{NOTHING}</p></section></div>'
+        )
 
     def asked(self, shown: dict | None) -> dict:
         """Give what was translated, or ask for it."""

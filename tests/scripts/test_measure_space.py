@@ -22,10 +22,13 @@ def test_no_sentence_comes_twice_and_each_has_ten_words():
 def test_every_endpoint_is_asked():
     script = load_script("scripts/measure_space.py")
     named = {"/" + name for name in GOOD}
-    asked = script.questions(["en-fr-none", "en-fr-luong", "en-it-transformer"], named, script.sentences(), 60)
+    models = ["en-fr-none", "en-fr-luong", "en-it-transformer"]
+    asked = script.questions(models, named, script.sentences(), 1301)
     assert {question[0] for question in asked} == named and len(named) == 12
-    assert not any("en-fr-none" in question for question in asked if question[0] == "/hide_words")
-    assert {question[2] for question in asked if question[0] == "/remove_heads"} == {"en-it-transformer"}
+    of = {name: {question[2] for question in asked if question[0] == name} for name in ("/attention", "/remove_heads")}
+    assert of == {"/attention": set(models), "/remove_heads": {"en-it-transformer"}}
+    assert {question[2] for question in asked if question[0] == "/hide_words"} == set(models[1:])
+    assert all(any(map(any, question[1])) for question in asked if question[0] == "/classify_digit")  # none is empty
     without = script.questions(["en-fr-none"], named, script.sentences(), 60)
     assert named - {question[0] for question in without} == {"/hide_words", "/remove_heads"}
 

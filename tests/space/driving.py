@@ -23,10 +23,13 @@ class Visits:
     def __init__(self, browser):
         self.browser, self.contexts, self.complaints = browser, [], []
 
-    def __call__(self, url, width=1280, dark=False):
+    def __call__(self, url, width=1280, dark=False, locale="en-US"):
         """Open a page with cookies and storage of its own."""
         context = self.browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", accept_downloads=True
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            locale=locale,
+            accept_downloads=True,
         )
         self.contexts.append(context)
         page = context.new_page()
@@ -84,20 +87,22 @@ def open_tab(page, name):
 
 
 def unfold(page, name):
-    """Open what is folded, and wait until nothing within it is drawn any more: what is typed earlier may be lost."""
+    """Open what is folded, and wait until nothing is drawn any more: what is typed earlier may be lost."""
     page.get_by_role("button", name=name).and_(page.locator(":visible")).click()
     page.evaluate(
-        """() => new Promise(resolve => {
-          let last = performance.now();
+        """wait => new Promise((resolve, reject) => {
+          const start = performance.now();
+          let last = start;
           const observer = new MutationObserver(() => { last = performance.now(); });
           observer.observe(document.body, {childList: true, subtree: true, attributes: true});
           const look = () => {
-            if (performance.now() - last < 300) return requestIdleCallback(look);
-            observer.disconnect();
-            resolve();
+            if (performance.now() - last > 300) return resolve(observer.disconnect());
+            if (performance.now() - start > wait) return reject(new Error("something is always drawn anew"));
+            requestIdleCallback(look);
           };
           requestIdleCallback(look);
-        })"""
+        })""",
+        WAIT,
     )
 
 

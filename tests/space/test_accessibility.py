@@ -274,9 +274,17 @@ FOCUS = """async () => {
   let element = document.activeElement;
   while (element?.contentDocument) element = element.contentDocument.activeElement;
   await Promise.all(element.getAnimations().map(each => each.finished));
-  const style = getComputedStyle(element);
-  return [window.expected.indexOf(element), style.outlineStyle + " " + style.outlineWidth + " " + style.outlineColor,
-    element.outerHTML.slice(0, 120)];
+  const style = getComputedStyle(element), box = element.getBoundingClientRect();
+  const around = parseFloat(style.outlineOffset) + parseFloat(style.outlineWidth) - 0.5;
+  let cut = "";
+  for (let other = element.parentElement; other; other = other.parentElement) {
+    const edge = other.getBoundingClientRect(), hides = getComputedStyle(other);
+    const within = (low, high, name) => box[low] - around >= edge[low] && box[high] + around <= edge[high] ? "" : name;
+    if (["hidden", "clip"].includes(hides.overflowX)) cut ||= within("left", "right", " cut off at a side");
+    if (["hidden", "clip"].includes(hides.overflowY)) cut ||= within("top", "bottom", " cut off above or below");
+  }
+  return [window.expected.indexOf(element),
+    style.outlineStyle + " " + style.outlineWidth + " " + style.outlineColor + cut, element.outerHTML.slice(0, 120)];
 }"""
 
 

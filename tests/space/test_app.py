@@ -155,7 +155,7 @@ def test_what_a_model_does_not_read_is_said(endpoints, translate_tab, steps_tab)
     text = "한국어로 쓴 아주 긴 문장은 바이트로 나뉘어 읽힙니다. " * 4
     result = endpoints.attention(text, "en-fr-bahdanau")
     letters, notice = result["notices"]
-    assert letters == "What is read here is English; most of this text is written in other letters."
+    assert letters == "The model reads English; most of this text is written in other letters."
     assert len(result["source_tokens"]) == 120 and result["truncated"]
     read = re.search("up to “(.*)”", notice)[1]
     assert len(read) == 20 and read in text and not result["source"].endswith(read)

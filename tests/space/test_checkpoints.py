@@ -483,8 +483,30 @@ def test_a_slow_download_keeps_nobody_from_a_checkpoint_that_is_held(checkpoints
 
 def test_a_slow_download_takes_no_place_in_which_a_model_computes(app, space_folder):
     demo = app.build(space_folder, open_checkpoints=True)
-    limits = {block.name: (block.concurrency_id, block.concurrency_limit) for block in demo.fns.values()}
-    assert limits["open"] == ("open", 1) and limits["show"] == ("model", app.AT_ONCE)
+    queues = {(block.name, block.concurrency_id) for block in demo.fns.values() if block.name in ("open", "show")}
+    assert queues == {("open", "open"), ("show", "model")}
+
+
+def test_what_computes_does_not_wait_for_a_download(checkpoints, service, theirs, monkeypatch):
+    held, begun, end = checkpoints.Checkpoints(), threading.Event(), threading.Event()
+    space, folder = service.Space({}, checkpoints=held), str(theirs / "marian")
+
+    def slow(*_):
+        begun.set()
+        assert end.wait(60)
+        raise checkpoints.Refused("is no folder here.")
+
+    monkeypatch.setattr(checkpoints, "fetch", slow)
+    with ThreadPoolExecutor() as pool:
+        slow_one = pool.submit(space.open, "jane/slow")
+        try:
+            assert begun.wait(60)
+            with pytest.raises(gr.Error, match="others are being opened now: try again soon"):
+                pool.submit(space.translator, folder).result(timeout=60)
+        finally:
+            end.set()
+        assert slow_one.exception(timeout=60)
+    assert space.translator(folder)("A", max_new_tokens=2).source == "A"
 
 
 def test_a_few_are_held_and_each_is_loaded_once(checkpoints, theirs, tmp_path, monkeypatch):
