@@ -146,6 +146,7 @@ SCRIPT = """
       each.style.setProperty("--weight", value);
       each.querySelector(".number").textContent = value >= 0.005 ? value.toFixed(2) : "";
     });
+    find("status").lang = active ? "" : "en";
     find("status").textContent = active
       ? "\\u2068" + texts[active.side][active.index] + "\\u2069 " + (active.side === "target" ? "←" : "→") + " " +
         strongest(active.side, active.index)
