@@ -97,6 +97,12 @@ def test_the_models_lie_beside_the_app_unless_a_folder_is_named(monkeypatch, nam
     assert load_script("space/app.py").MODELS.as_posix().endswith(expected)
 
 
+def test_the_notice_about_letters_is_of_what_was_typed(app, space):
+    for count in (0, 2):  # the clauses are English
+        notice, _ = app.HistoryTab(space).show("나는 학교에 간다.", "en-fr", count)
+        assert notice.value.count("The model reads English; most of this text is written in other letters.") == 1
+
+
 @pytest.mark.parametrize("content", ["{", "", "[]", "null", "\ufeff{}", '{"a": 1}}'])
 def test_a_configuration_that_is_none_is_named(app, tmp_path, content):
     (tmp_path / "en-fr-luong").mkdir()
@@ -175,6 +181,7 @@ def test_what_a_model_does_not_read_of_a_text_that_it_scores_is_said(app, space)
         notice, page = tab.show(*texts, "en-fr-bahdanau")
         long = next(text for text in texts if len(text) > 50)
         read = re.search("The model read 120 pieces, up to “(.*)”; what", notice.value)[1]
+        assert ("written in other letters" in notice.value) == (texts[0] == source)
         assert notice.visible and len(read) == 20 and read in long and page.startswith("<iframe")
 
 

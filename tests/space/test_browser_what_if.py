@@ -180,6 +180,27 @@ def test_another_piece_is_written_and_the_search_goes_on(visit, server, transfor
         assert text != before.text and frame.locator("ins").text_content() in text
 
 
+def test_where_nothing_is_picked_the_translation_and_a_hint_are_shown(visit, server, transformer):
+    _, before = transformer
+    page = visit(server)
+    change(page)
+    hint = page.locator("#what-if").get_by_text("Nothing is changed yet: pick something above.")
+    picks = (
+        lambda: page.get_by_label("teacher", exact=True).uncheck(),
+        lambda: page.get_by_label("teacher", exact=True).check(),
+        lambda: page.get_by_label("Remove heads").check(),
+        lambda: page.locator("#heads input").first.check(),
+        lambda: page.get_by_label("Write another piece").check(),
+    )
+    for number, pick in enumerate(picks):
+        pick()
+        if number % 2:
+            framed(page, "#what-if", "Before")
+        else:
+            hint.wait_for()
+            assert page.locator("#what-if .translation").text_content() == before.text
+
+
 @pytest.mark.parametrize(("width", "dark"), [(320, False), (320, True), (1280, True)])
 def test_korean_narrow_and_wide_and_what_a_network_without_heads_offers(visit, server, models_folder, width, dark):
     page = visit(server, width=width, dark=dark)

@@ -13,6 +13,7 @@ import torch
 from space.driving import choose, close, fits, framed, is_dark, lit, open_tab, quantity, redrawn, slide, unfold
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
+BYTES = "The model has never seen most of these characters: it reads the bytes that they are stored in."
 BLANKS = "The old ___ reads a ___ letter."
 BEGINNING = "Where is the girl"
 KOREAN = "소녀는 ___ 어디에 있습니까?"
@@ -111,14 +112,34 @@ def test_blanks_are_one_to_eight(fill_in_tab, answers):
 
 def test_what_is_not_read_is_said(fill_in_tab, answers):
     found = answers.fill_in("___ " + "한국어로 " * 30)
-    assert len(found["pieces"]) == LONGEST and found["pieces"][-1] == "</s>"
-    (notice,) = found["notices"]
-    end = re.search(f"The model read {LONGEST} pieces, up to “(.*)”; what comes after was cut off.", notice)[1]
-    assert end and end.strip("\ufffd") in "한국어로 " * 30
+    assert LONGEST - 3 <= len(found["pieces"]) <= LONGEST and found["pieces"][-1] == "</s>"
+    cut, spelled = found["notices"]
+    end = re.search(r"The model read \d+ pieces, up to “(.*)”; what comes after was cut off.", cut)[1]
+    assert end and end in "한국어로 " * 30  # to the end of a letter
+    assert spelled == BYTES
     notices, *_ = fill_in_tab.show("___ " + "the girl reads a letter " * 40)
     assert "of 964 characters were read" in notices.value
     message = refused(fill_in_tab.show, "한국어로 " * 30 + "___")
     assert message.startswith("There is no blank") and f"The model read {LONGEST} pieces" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("ㅂㅃㅍㅎ", True), ("Где девочка", True), ("The girl é", False), ("?!", False)]
+)
+def test_characters_that_a_model_reads_as_bytes(fill_in_tab, continue_tab, answers, text, said):
+    expected = [BYTES] if said else []
+    assert answers.fill_in(f"___ {text}")["notices"] == answers.continue_text(text, 2)["notices"] == expected
+    for notices, *_ in (fill_in_tab.show(f"___ {text}"), continue_tab.show(text, 2)):
+        assert (BYTES in notices.value) == said
+
+
+@pytest.mark.parametrize("length", range(30, 40))
+def test_a_text_is_cut_between_letters(continue_tab, length):
+    tokenizer = continue_tab.other.processor
+    ids = tokenizer("한국어로 쓴 글😀" * 20)["input_ids"]
+    kept, (notice,) = sys.modules["input_text"].within(continue_tab.other, ids, length)
+    assert length - 3 <= len(kept) <= length and kept[:-1] == ids[: len(kept) - 1]
+    assert "\ufffd" not in tokenizer.decode(kept) + notice
 
 
 def test_a_text_goes_on_by_the_likeliest_pieces(continue_tab, others_folder):
@@ -140,7 +161,7 @@ def test_how_much_is_written_has_its_limits(continue_tab, answers):
     found = answers.continue_text("the girl reads " * 25, 40)
     assert len(found["pieces"]) <= LONGEST and found["given"] == LONGEST - 1
     cut, room = found["notices"]
-    assert cut.startswith(f"The model read {LONGEST - 1} pieces, up to “") and "so it could write only 1." in room
+    assert cut.startswith(f"The model read {LONGEST - 1} pieces, up to “") and "so it could write 1 at most." in room
     assert answers.continue_text(BEGINNING, 3)["notices"] == []
 
 
