@@ -73,7 +73,7 @@ class WhatIfTab:
         # a session that was forgotten is told so, not that its choices are no longer there
         raw: dict[str, Any] = {"preprocess": False, "api_visibility": "private", "show_progress": "hidden"}
         change.input(self.offer, [shown, change], [words, kind, layer, heads, position, piece], **raw).then(
-            self.unchanged, shown, results, **raw
+            self.unchanged, shown, results, **{**private, **raw}
         )
         kind.input(self.layers, [shown, kind], [layer, heads], **raw)
         options: dict[str, Any] = {"preprocess": False, "show_progress_on": results}

@@ -211,6 +211,7 @@ def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(page, st
     found += violations(page, contrasts=True)
     assert fits(page, 640)
     pick(page, "Explanations", "한국어 설명")
+    page.wait_for_function("document.documentElement.dataset.explained === 'ko'")
     look(page, 320, True)
     assert explained(page) == {"ko"}
     found += violations(page, contrasts=True, frames=False)
@@ -235,13 +236,11 @@ def test_without_models_too(visit, app, tmp_path):
 @pytest.mark.parametrize("dark", [False, True])
 def test_an_error_is_announced_and_can_be_read(page, dark):
     look(page, 1280, dark)
+    page.add_style_tag(content="[class*=toast] { opacity: 1 !important; }")  # it fades in, and out again
     page.locator("#text textarea").fill(" ")
     page.get_by_role("button", name="Translate").and_(page.locator(":visible")).click()
     said = page.get_by_role("status").filter(has_text="The text is empty")
     said.wait_for()
-    said.evaluate(
-        "async said => { while (getComputedStyle(said).opacity < 1) await new Promise(requestAnimationFrame); }"
-    )
     found = violations(page, frames=False)
     page.get_by_role("button", name="Close", exact=True).press("Enter")
     said.wait_for(state="hidden")

@@ -245,5 +245,5 @@ def test_everything_that_computes_waits_in_one_queue(app, space_folder):
     working = [function for function in functions if function.concurrency_id == "model"]
     assert len(working) > 20 and {function.concurrency_limit for function in working} == {app.AT_ONCE}
     assert {function.name for function in functions} - {function.name for function in working} <= {
-        *("offer", "menus", "layers", "load_example", "<lambda>", "reopen"),
+        *("offer", "menus", "layers", "another", "load_example", "<lambda>", "reopen"),
     }
