@@ -134,7 +134,7 @@ class Link:
         opened: list[Any],
         values: Callable[[Asked], list[Any]],
     ):
-        self.tab, self.named, self.opened, self.values = tab, named, opened, values
+        self.tab, self.opened, self.values = tab, opened, values
         self.visited = gr.State(False)
         places = {name: inputs.index(component) for name, component in named.items()}
         self.asking = f"(...values) => links.ask({json.dumps(tab.id)}, {json.dumps(places)}, values)"
@@ -163,13 +163,13 @@ def open_links(
         query = request.query_params if request else {}
         wanted = query.get("tab") or links[0].tab.id
         named = [model for name in query.get("models", "").split(",") for model in find(name)]
+        asked = Asked(query, list(dict.fromkeys(named)))
         updates: list[Any] = [gr.skip()] * len(groups)
         if "tab" in query and any(wanted in group for group in ids):
             updates = [gr.Tabs(selected=wanted) if wanted in group else gr.skip() for group in ids]
             if outer and wanted in ids[-1]:
                 updates[0] = gr.Tabs(selected=outer.id)
         for link in links:
-            asked = Asked(query, list(dict.fromkeys(named)))
             updates += link.values(asked) if wanted == link.tab.id else [gr.skip()] * len(link.opened)
         return updates
 
