@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -460,53 +461,47 @@ def test_gated_and_too_large_on_the_hub(checkpoints, hub, monkeypatch):
 # memory, and two visitors at once
 
 
-def test_a_slow_download_keeps_nobody_from_a_checkpoint_that_is_held(checkpoints, theirs, monkeypatch):
-    held, begun, end = checkpoints.Checkpoints(), threading.Event(), threading.Event()
-    first = held.open(str(theirs / "marian"))
+@contextmanager
+def slow_download(checkpoints, monkeypatch, open_checkpoint):
+    """Somebody opens a checkpoint of the Hub, whose download goes on until the end; it fails then."""
+    begun, end = threading.Event(), threading.Event()
 
-    def slow(*_):
+    def fetch(*_):
         begun.set()
         assert end.wait(60)
         raise checkpoints.Refused("is no folder here.")
 
-    monkeypatch.setattr(checkpoints, "fetch", slow)
+    monkeypatch.setattr(checkpoints, "fetch", fetch)
     with ThreadPoolExecutor() as pool:
-        slow_one = pool.submit(held.open, "jane/slow")
+        download = pool.submit(open_checkpoint, "jane/slow")
         try:
             assert begun.wait(60)
-            assert pool.submit(held.open, str(theirs / "marian")).result(timeout=60) is first
+            yield pool
         finally:
             end.set()
         with pytest.raises(gr.Error, match="is no folder here"):
-            slow_one.result(timeout=60)
+            download.result(timeout=60)
+
+
+def test_a_slow_download_keeps_nobody_from_a_checkpoint_that_is_held(checkpoints, theirs, monkeypatch):
+    held, folder = checkpoints.Checkpoints(), str(theirs / "marian")
+    first = held.open(folder)
+    with slow_download(checkpoints, monkeypatch, held.open) as pool:
+        assert pool.submit(held.open, folder).result(timeout=60) is first
+
+
+def test_what_computes_does_not_wait_for_a_download(checkpoints, service, theirs, monkeypatch):
+    space, folder = service.Space({}, checkpoints=checkpoints.Checkpoints()), str(theirs / "marian")
+    with slow_download(checkpoints, monkeypatch, space.open) as pool:
+        with pytest.raises(gr.Error, match="others are being opened now: try again soon"):
+            pool.submit(space.translator, folder).result(timeout=60)
+    assert space.translator(folder)("A", max_new_tokens=2).source == "A"
 
 
 def test_a_slow_download_takes_no_place_in_which_a_model_computes(app, space_folder):
     demo = app.build(space_folder, open_checkpoints=True)
     queues = {(block.name, block.concurrency_id) for block in demo.fns.values() if block.name in ("open", "show")}
     assert queues == {("open", "open"), ("show", "model")}
-
-
-def test_what_computes_does_not_wait_for_a_download(checkpoints, service, theirs, monkeypatch):
-    held, begun, end = checkpoints.Checkpoints(), threading.Event(), threading.Event()
-    space, folder = service.Space({}, checkpoints=held), str(theirs / "marian")
-
-    def slow(*_):
-        begun.set()
-        assert end.wait(60)
-        raise checkpoints.Refused("is no folder here.")
-
-    monkeypatch.setattr(checkpoints, "fetch", slow)
-    with ThreadPoolExecutor() as pool:
-        slow_one = pool.submit(space.open, "jane/slow")
-        try:
-            assert begun.wait(60)
-            with pytest.raises(gr.Error, match="others are being opened now: try again soon"):
-                pool.submit(space.translator, folder).result(timeout=60)
-        finally:
-            end.set()
-        assert slow_one.exception(timeout=60)
-    assert space.translator(folder)("A", max_new_tokens=2).source == "A"
 
 
 def test_a_few_are_held_and_each_is_loaded_once(checkpoints, theirs, tmp_path, monkeypatch):

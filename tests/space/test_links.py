@@ -140,6 +140,13 @@ def follow(page, name, value):
     )
 
 
+def within(page, name, area):
+    """Open a tab of other inputs, and wait for its picture."""
+    open_tab(page, "Other inputs")
+    open_tab(page, name)
+    framed(page, area)
+
+
 def again(visit, page):
     """Pages that open the address: that of somebody else, and this one loaded again."""
     yield visit(page.url)
@@ -172,9 +179,7 @@ def test_a_link_opens_the_metrics_with_all_texts_and_the_model(visit, server):
 
 def test_a_link_opens_a_digit(visit, server):
     page = visit(server)
-    open_tab(page, "Other inputs")
-    open_tab(page, "A digit")
-    framed(page, "#digit")
+    within(page, "A digit", "#digit")
     with redrawn(page, "#digit"):
         page.get_by_role("button", name=f"digit {DIGITS[7]['label']}").first.click()
     pixels = ",".join(map(str, DIGITS[7]["pixels"]))
@@ -191,9 +196,7 @@ def test_a_link_opens_a_digit(visit, server):
 
 def test_a_link_opens_a_picture(visit, server):
     page = visit(server)
-    open_tab(page, "Other inputs")
-    open_tab(page, "A caption")
-    framed(page, "#caption")
+    within(page, "A caption", "#caption")
     with redrawn(page, "#caption"):
         page.get_by_role("button", name="Another one").click()
     page.wait_for_function("Number(new URLSearchParams(location.search).get('picture')) >= 8")
