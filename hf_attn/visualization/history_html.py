@@ -121,9 +121,10 @@ def alignment_svg(alignment: "Alignment", cell: int | None = None) -> str:
     top = round(letter * math.sin(math.radians(lean)) * max(map(_width, columns))) + 12
     width = left + cell * len(columns) + (2 if dense else top // 2)
     height = top + cell * len(rows) + 2
-    look = f'class="{"dense" if dense else ""}" style="min-width: {round(0.7 * width)}px"'  # then it is scrolled
+    look = ' class="dense"' if dense else ""
+    look += f' style="min-width: {round(0.7 * width)}px"'  # where there is less room it is scrolled
     parts = [
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" {look} role="img" xmlns="http://www.w3.org/2000/svg">',
+        f'<svg viewBox="0 0 {width} {height}" width="{width}"{look} role="img" xmlns="http://www.w3.org/2000/svg">',
         f"<title>{escape(alignment.description)}: {escape(_summary(alignment))}</title>",
         f'<rect class="paper" x="{left}" y="{top}" width="{cell * len(columns)}" height="{cell * len(rows)}"/>',
     ]

@@ -40,6 +40,7 @@ class Visits:
         local = (url.split("?")[0], "data:", "blob:", "about:")
         page.on("request", lambda request: request.url.startswith(local) or self.complaints.append(request.url))
         page.goto(url)
+        page.get_by_role("heading", name="Attention you can see").wait_for()
         page.locator("[role=tab], [role=alert]").first.wait_for()
         return page
 
@@ -57,8 +58,8 @@ class Visits:
             page.goto(url)
         else:
             page.reload()
-        broken_off = ("AbortError", "Connection errored out")
-        self.complaints[before:] = [one for one in self.complaints[before:] if not any(map(one.count, broken_off))]
+        broken_off = ("AbortError", "Connection errored out", "Unexpected error Connection errored out")
+        self.complaints[before:] = [one for one in self.complaints[before:] if not one.startswith(broken_off)]
 
     def end(self):
         """Close all pages, and tell what was asked for elsewhere or broke."""

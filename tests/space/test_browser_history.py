@@ -137,7 +137,9 @@ def test_the_slider_lengthens_the_sentence_and_the_chart_has_the_shares_of_known
 def test_without_a_known_translation_the_chart_has_probabilities(visit, server, models_folder, width, dark):
     page = visit(server, width=width, dark=dark)
     open_tab(page, "History")
-    framed(page, "#history", KNOWN)
+    drawings = framed(page, "#history", KNOWN).locator(".scroll")
+    assert drawings.count() == 4  # each is seen whole
+    assert drawings.evaluate_all("all => all.every(each => each.scrollWidth <= each.clientWidth)")
     with redrawn(page, "#history"):
         choose(page, "Languages", "English → Korean")
     slide(page, "Clauses", 1)

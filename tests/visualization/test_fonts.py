@@ -53,7 +53,7 @@ def draw(labels, families):
     figure.draw_without_rendering()
 
 
-@pytest.mark.filterwarnings("error::UserWarning")  # not what other tests left to the garbage collector
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # of what other tests left
 def test_ordinary_labels_stay_as_they_are(no_system_fonts):
     labels = ["perché", "l'été", "</s>", "$x$", "“…”", "▁the", "дом"]
     assert drawable(labels) == (labels, list(rcParams["font.family"]))
@@ -85,7 +85,7 @@ def test_each_script_names_its_package(no_system_fonts, text, package):
         drawable([text])
 
 
-@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")
 def test_a_font_installed_after_matplotlib_looked_is_found(no_system_fonts, tmp_path):
     path = build_font(tmp_path / "new.ttf", "Brand New Gothic", "학생이")
     broken = tmp_path / "broken.ttf"
@@ -97,21 +97,21 @@ def test_a_font_installed_after_matplotlib_looked_is_found(no_system_fonts, tmp_
     draw(labels, families)
 
 
-@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")
 def test_a_font_made_for_korean_is_preferred(no_system_fonts, tmp_path):
     for family in ("A Font", "NanumGothic"):
         font_manager.fontManager.addfont(build_font(tmp_path / f"{family}.ttf", family, "한국"))
     assert drawable(["한국"])[1] == [*rcParams["font.family"], "NanumGothic"]
 
 
-@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")
 def test_a_placeholder_font_counts_as_none(no_system_fonts, tmp_path):
     font_manager.fontManager.addfont(build_font(tmp_path / "font.ttf", "Last Resort Everything", "한국"))
     with pytest.warns(UserWarning, match="fonts-nanum"):
         assert drawable(["한국"])[0] == ["□□"]
 
 
-@pytest.mark.filterwarnings("error::UserWarning")
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")
 def test_invisible_and_broken_characters(no_system_fonts):
     labels, families = drawable(["a\nb\tc", "a\u2028b\u3000c", "e\u200d\ufe0ff\u202e", "\ud800", "\x85\ue000"])
     assert labels == ["a↵b c", "a b c", "ef", "\ufffd", "\ufffd\ufffd"]

@@ -43,7 +43,7 @@ def tick_labels(axis):
 
 
 @pytest.mark.parametrize(("source", "target"), SENTENCES)
-@pytest.mark.filterwarnings("error::UserWarning")  # not what other tests left to the garbage collector
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # of what other tests left
 def test_weights_labels_and_caption(make_translation, source, target):
     translation = make_translation(source, target)
     figure = alignment_heatmap(translation, layer=0, heads=[0, 2])

@@ -86,7 +86,7 @@ def test_the_last_layer_and_all_heads_are_drawn_unless_told_otherwise():
 
 
 @pytest.mark.parametrize("words", [1, 5, 16])
-@pytest.mark.filterwarnings("error::UserWarning")  # not what other tests left to the garbage collector
+@pytest.mark.filterwarnings("error", "ignore::ResourceWarning")  # of what other tests left
 def test_nothing_overlaps_or_is_cut_off(words):
     figure = caption_figure(make_caption(["triangle"] * words))
     figure.draw_without_rendering()
